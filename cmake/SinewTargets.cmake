@@ -1,0 +1,52 @@
+# Programs, cross-room tests, benchmarks, fuzz targets. The shared library and the installation are in SinewInstall.
+
+configure_file(cmake/version.h.in generated/base/version.h @ONLY)
+
+if(EXISTS ${PROJECT_SOURCE_DIR}/src/cli/main.cc)
+  add_executable(sinew src/cli/main.cc)
+  sinew_link(sinew sinew_cli)
+endif()
+
+# What crosses rooms: tests/*_test.cc, one program. It may link any room and also run the program itself.
+if(SINEW_BUILD_TESTS AND TARGET sinew)
+  file(GLOB cross_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*_test.cc)
+  if(cross_tests)
+    add_executable(cross_test ${cross_tests})
+    sinew_link(cross_test sinew_cli)
+    target_link_libraries(cross_test PRIVATE GTest::gmock_main)
+    target_compile_definitions(cross_test PRIVATE SINEW_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+                                                  SINEW_PROGRAM="$<TARGET_FILE:sinew>")
+    add_dependencies(cross_test sinew)
+    gtest_discover_tests(cross_test DISCOVERY_MODE PRE_TEST PROPERTIES LABELS cross)
+  endif()
+endif()
+
+# bench/<name>.cc becomes build/<preset>/bench/<name>; benchmark_main is the main() of those that have none.
+if(SINEW_BUILD_BENCH)
+  add_custom_target(benchmarks)
+  file(GLOB benches CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*.cc)
+  foreach(source ${benches})
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(bench_${name} ${source})
+    set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name}
+                                                   RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
+    sinew_link(bench_${name} sinew_cli)
+    target_link_libraries(bench_${name} PRIVATE benchmark::benchmark_main)
+    target_compile_definitions(bench_${name} PRIVATE SINEW_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    add_dependencies(benchmarks bench_${name})
+  endforeach()
+endif()
+
+# One fuzz target per parser of outside bytes: tests/fuzz/<name>_fuzz.cc with seeds in tests/fuzz/seeds/<name>/.
+if(SINEW_FUZZ)
+  add_custom_target(fuzz_targets)
+  file(GLOB fuzzers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.cc)
+  foreach(source ${fuzzers})
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${name} ${source})
+    sinew_link(${name} sinew_models_hamer sinew_hand)
+    target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    add_dependencies(fuzz_targets ${name})
+  endforeach()
+endif()

@@ -1,0 +1,52 @@
+#include "program/linear.h"
+
+#include <utility>
+
+#include "backend/cpu/kernel.h"
+
+namespace sinew::cpu {
+namespace {
+
+class LinearKernel final : public Kernel {
+ public:
+  LinearKernel(const GemmShape& shape, std::shared_ptr<const PackedMatrix> weight, const GemmOperands& operands,
+               Compiler& compiler)
+      : gemm_(make_gemm(shape, std::move(weight), operands, compiler.threads())) {
+    compiler.want_scratch(gemm_->scratch_bytes(), [this](std::byte* scratch, std::size_t stride) {
+      gemm_->bind_scratch(scratch, stride);
+    });
+  }
+
+  void run(ThreadPool& pool) noexcept override {
+    pool.parallel_for(gemm_->slices(), [this](int slice, int) { gemm_->run(slice); });
+  }
+
+ private:
+  std::unique_ptr<Gemm> gemm_;
+};
+
+std::unique_ptr<Kernel> make_linear(const Op& base, Compiler& compiler) {
+  const auto& op = dynamic_cast<const Linear&>(base);
+  const Value& x = compiler.value(op.x);
+  GemmShape shape;
+  shape.m = x.shape[0];
+  shape.k = x.shape[1];
+  shape.n = compiler.value(op.weight).shape[0];
+  shape.operand = x.dtype;
+  shape.out = compiler.value(op.out).dtype;
+  shape.bias = static_cast<bool>(op.bias);
+  shape.gelu = op.activation == Activation::kGelu;
+  shape.residual = static_cast<bool>(op.residual);
+  GemmOperands operands;
+  operands.x = compiler.data(op.x);
+  operands.out = compiler.data(op.out);
+  if (op.bias) operands.bias = compiler.as<float>(op.bias);
+  if (op.residual) operands.residual = compiler.as<float>(op.residual);
+  return std::make_unique<LinearKernel>(shape, compiler.packed(op.weight, shape), operands, compiler);
+}
+
+}  // namespace
+
+void register_linear(Forms& forms) { forms.add<Linear>(make_linear); }
+
+}  // namespace sinew::cpu

@@ -1,0 +1,97 @@
+#include "backend/reference/reference_backend.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "backend/reference/context.h"
+
+namespace sinew {
+namespace reference {
+
+std::vector<double> Context::load(ValueId id) const {
+  const TensorView source = view(id);
+  std::vector<double> values(static_cast<std::size_t>(source.shape.count()));
+  convert_into(source, DType::kF64, values.data());
+  return values;
+}
+
+void Context::store(ValueId id, std::span<const double> values) {
+  const Value& value = program().value(id);
+  assert(static_cast<std::int64_t>(values.size()) == value.shape.count());
+  convert_into({DType::kF64, value.shape, values.data()}, value.dtype, memory_of(id));
+}
+
+namespace {
+
+const Forms& forms() {
+  static const Forms table = [] {
+    Forms made;
+    register_linear(made);
+    register_norm(made);
+    register_attention(made);
+    register_patch(made);
+    register_elementwise(made);
+    register_columns(made);
+    register_rotation(made);
+    return made;
+  }();
+  return table;
+}
+
+class ReferenceSession final : public Session, private Context {
+ public:
+  ReferenceSession(Program compiled, WeightSource& weights, ThreadPool& pool)
+      : Session(std::move(compiled)), pool_(pool), weights_(Session::program().values().size()) {
+    for (const auto& op : Session::program().ops()) steps_.push_back({op.get(), forms().find(*op, "reference")});
+    for (const ValueId id : Session::program().with_role(Role::kWeight)) {
+      const Value& value = Session::program().value(id);
+      Tensor& copy = weights_[static_cast<std::size_t>(id.index)];
+      copy = convert(weights.load(value.name, value.dtype, value.shape), value.dtype);
+      weight_bytes_ += copy.view().bytes();
+      weights.release(value.name);
+    }
+  }
+
+  void run() noexcept override {
+    for (const auto& [op, form] : steps_) form(*op, *this);
+  }
+  std::size_t weight_bytes() const override { return weight_bytes_; }
+
+ private:
+  const Program& program() const override { return Session::program(); }
+  ThreadPool& pool() override { return pool_; }
+  std::byte* memory_of(ValueId id) override { return memory(id); }
+  TensorView view(ValueId id) const override {
+    const Value& value = program().value(id);
+    if (value.role == Role::kWeight) return weights_[static_cast<std::size_t>(id.index)].view();
+    return {value.dtype, value.shape, const_cast<ReferenceSession*>(this)->memory(id)};
+  }
+
+  ThreadPool& pool_;
+  std::vector<Tensor> weights_;  // by value index
+  std::size_t weight_bytes_ = 0;
+  std::vector<std::pair<const Op*, Form>> steps_;
+};
+
+class ReferenceBackend final : public Backend {
+ public:
+  explicit ReferenceBackend(int threads) : pool_(threads) {}
+  std::string_view name() const override { return "reference"; }
+  std::string describe() const override { return fmt::format("reference: double precision, {} threads", pool_.size()); }
+  std::unique_ptr<Session> compile(Program program, WeightSource& weights) override {
+    return std::make_unique<ReferenceSession>(std::move(program), weights, pool_);
+  }
+
+ private:
+  ThreadPool pool_;
+};
+
+}  // namespace
+}  // namespace reference
+
+std::unique_ptr<Backend> make_reference_backend(int threads) {
+  return std::make_unique<reference::ReferenceBackend>(threads);
+}
+
+}  // namespace sinew

@@ -1,0 +1,21 @@
+// What the processor can do.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace sinew {
+
+/// Instruction sets that kernels are written for; each includes the ones before it.
+enum class Isa { kBaseline, kAvx2, kAvx512, kAvx512Bf16 };
+
+/// The best Isa of this processor and operating system (avx2 with FMA and F16C; avx512 with F, BW, DQ, VL).
+Isa best_isa();
+/// "baseline", "avx2", "avx512", "avx512-bf16"
+std::string_view to_string(Isa isa);
+/// The processor's name as the system gives it, or "unknown".
+std::string cpu_name();
+/// Peak resident memory of this process in bytes.
+std::size_t peak_resident_bytes();
+
+}  // namespace sinew

@@ -1,0 +1,51 @@
+#include "base/thread_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+
+namespace sinew {
+namespace {
+
+TEST(ThreadPool, RunsEveryTaskOnce) {
+  for (const int threads : {1, 2, 3, 8}) {
+    ThreadPool pool(threads);
+    EXPECT_EQ(pool.size(), threads);
+    for (const int tasks : {0, 1, 2, 7, 1000}) {
+      std::vector<std::atomic<int>> calls(static_cast<std::size_t>(tasks));
+      std::atomic<bool> worker_in_range{true};
+      pool.parallel_for(tasks, [&](int task, int worker) {
+        ++calls[static_cast<std::size_t>(task)];
+        if (worker < 0 || worker >= threads) worker_in_range = false;
+      });
+      for (const auto& count : calls) EXPECT_EQ(count.load(), 1);
+      EXPECT_TRUE(worker_in_range);
+    }
+  }
+}
+
+// Jobs back to back, where a worker may still be on its way out of the last one, and jobs after a pause long enough to park.
+TEST(ThreadPool, ManyShortJobs) {
+  ThreadPool pool(4);
+  std::vector<int> sums(64, 0);
+  for (int round = 0; round < 20000; ++round) {
+    pool.parallel_for(64, [&](int task, int) { sums[static_cast<std::size_t>(task)] += task; });
+    if (round % 4000 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  for (int task = 0; task < 64; ++task) EXPECT_EQ(sums[static_cast<std::size_t>(task)], 20000 * task);
+}
+
+TEST(ThreadPool, RefusesSenselessSizes) {
+  EXPECT_THROW(ThreadPool(0), Error);
+  EXPECT_THROW(ThreadPool(-1), Error);
+  EXPECT_THROW(ThreadPool(1025), Error);
+}
+
+}  // namespace
+}  // namespace sinew

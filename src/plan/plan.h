@@ -1,0 +1,55 @@
+// Plan: what the weights of a model become for one policy, enumerated from headers alone.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plan/sources.h"
+#include "program/weight_source.h"
+
+namespace sinew {
+
+/// Makes a plan tensor, in double, from the sources it names; rounding to the plan's dtype comes last.
+using Transform = std::function<Tensor(const Sources&)>;
+
+struct PlanEntry {
+  std::string name;                  // of the plan tensor, and of the program's weight
+  std::string category;              // "patch", "attention", "mlp", "norm", "head", "readout"
+  DType dtype = DType::kF32;
+  Shape shape;
+  std::vector<std::string> sources;  // checkpoint tensors it is made from
+  Transform transform;               // empty: the one source, reshaped and rounded
+};
+
+class Plan {
+ public:
+  /// An entry of the same name must be the same tensor; it is kept once.
+  void add(PlanEntry entry);
+  const std::map<std::string, PlanEntry>& entries() const { return entries_; }
+  /// Sum over entries of elements times element size.
+  std::size_t bytes() const;
+
+ private:
+  std::map<std::string, PlanEntry> entries_;
+};
+
+/// Makes plan tensors when a backend asks for them. A tensor whose bytes are already right is handed out in place.
+class PlanWeights final : public WeightSource {
+ public:
+  /// Both must outlive the object.
+  PlanWeights(const Plan& plan, const Sources& sources) : plan_(plan), sources_(sources) {}
+  TensorView load(const std::string& name, DType dtype, const Shape& shape) override;
+  void release(const std::string& name) override;
+
+ private:
+  Tensor make(const PlanEntry& entry) const;
+
+  const Plan& plan_;
+  const Sources& sources_;
+  std::map<std::string, Tensor> made_;
+};
+
+}  // namespace sinew

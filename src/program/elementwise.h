@@ -1,0 +1,41 @@
+// Family: one element at a time.
+#pragma once
+
+#include "program/program.h"
+
+namespace sinew {
+
+/// out = a + b. a, out [M,N]; b [M,N], or [1,N] which is added to every row. All f32 (f64).
+struct Add final : Op {
+  ValueId a, b, out;
+
+  std::string_view name() const override { return "add"; }
+  std::vector<ValueId> inputs() const override { return {a, b}; }
+  std::vector<ValueId> outputs() const override { return {out}; }
+  void check(const Program& program) const override;
+  Cost cost(const Program& program) const override;
+};
+
+/// out = x/2 (1 + erf(x/sqrt 2)), computed in f32 (f64). x f32 (f64); out of x's shape, f32 or bf16 (f64).
+struct Gelu final : Op {
+  ValueId x, out;
+
+  std::string_view name() const override { return "gelu"; }
+  std::vector<ValueId> inputs() const override { return {x}; }
+  std::vector<ValueId> outputs() const override { return {out}; }
+  void check(const Program& program) const override;
+  Cost cost(const Program& program) const override;
+};
+
+/// out = x in another float type, rounded to nearest even. x, out f32, bf16 or f64, of one shape.
+struct Convert final : Op {
+  ValueId x, out;
+
+  std::string_view name() const override { return "convert"; }
+  std::vector<ValueId> inputs() const override { return {x}; }
+  std::vector<ValueId> outputs() const override { return {out}; }
+  void check(const Program& program) const override;
+  Cost cost(const Program&) const override { return {}; }
+};
+
+}  // namespace sinew

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Installs a build tree into a temporary prefix, moves the prefix (nothing in it may remember where it was), and builds
+# and runs the two ten-line consumers against it with find_package and with pkg-config.
+#   tests/install/run.sh BUILD_DIR CXX
+set -euo pipefail
+
+build_dir=$1
+cxx=$2
+here=$(cd "$(dirname "$0")" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+
+cmake --install "$build_dir" --prefix "$scratch/staging" >"$scratch/install.log" || fail "cmake --install"
+prefix=$scratch/prefix
+mv "$scratch/staging" "$prefix"
+for file in bin/sinew include/sinew/sinew.h include/sinew/sinew.hpp share/doc/sinew/LICENSE; do
+  [[ -f $prefix/$file ]] || fail "$file is not installed"
+done
+if grep -rIl "$scratch/staging" "$prefix"; then fail "these files name the prefix they were installed to"; fi
+
+# Only the C ABI is visible, and consumers do not need what the library is made of.
+library=$(find "$prefix" -name libsinew.so)
+[[ -n $library ]] || fail "libsinew.so is not installed"
+strangers=$(nm -D --defined-only "$library" | awk '$3 !~ /^sinew_[a-z_]+$/ { print $3 }')
+[[ -z $strangers ]] || fail "libsinew.so exports more than the C ABI: $strangers"
+
+# Each consumer prints the version, and the error of opening a model that does not exist.
+expect() {
+  local output
+  output=$("$@") || fail "$* exits with $?"
+  [[ $output == "sinew "[0-9]*.*missing/model.ckpt* ]] || fail "$* printed: $output"
+  printf '%s: %s\n' "${1#"$scratch"/}" "$output"
+}
+
+cmake -S "$here" -B "$scratch/find_package" -G Ninja -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_PREFIX_PATH="$prefix" \
+  >"$scratch/cmake.log" || fail "find_package(sinew)"
+cmake --build "$scratch/find_package" >"$scratch/cmake.log" || { cat "$scratch/cmake.log" && fail "find_package build"; }
+expect "$scratch/find_package/consumer_c"
+expect "$scratch/find_package/consumer_cpp"
+if readelf -d "$scratch/find_package/consumer_cpp" | grep NEEDED | grep -E 'fmt|spdlog|dnnl|jpeg|png|yaml'; then
+  fail "private dependencies leak into the consumer"
+fi
+
+PKG_CONFIG_PATH=$(dirname "$library")/pkgconfig
+export PKG_CONFIG_PATH
+read -ra flags < <(pkg-config --cflags --libs sinew)
+mkdir "$scratch/pkg-config"
+cc -std=c99 -Wall -Wextra -Wpedantic -Werror "$here/consumer.c" -o "$scratch/pkg-config/consumer_c" "${flags[@]}"
+"$cxx" -std=c++17 -Wall -Wextra -Werror "$here/consumer.cpp" -o "$scratch/pkg-config/consumer_cpp" "${flags[@]}"
+LD_LIBRARY_PATH=$(dirname "$library")
+export LD_LIBRARY_PATH
+expect "$scratch/pkg-config/consumer_c"
+expect "$scratch/pkg-config/consumer_cpp"
