@@ -7,7 +7,6 @@ flat and row-major.
 """
 import argparse
 import collections
-import enum
 import io
 import json
 import pathlib
@@ -58,10 +57,6 @@ def tensors():
     return out
 
 
-class Colour(enum.Enum):
-    RED = 1
-
-
 class CfgNode(dict):
     """Stands for yacs.config.CfgNode: a dict subclass with attributes."""
 
@@ -107,7 +102,7 @@ def archives(folder):
     torch.save({"a": torch.ones(2)}, folder / "legacy.pt", _use_new_zipfile_serialization=False)
     torch.jit.script(torch.nn.Linear(1, 1)).save(str(folder / "script.pt"))
     torch.save({"model": {"a": torch.ones(2)}, "epoch": 1}, folder / "nested.pt")
-    torch.save({"a": torch.ones(2), "odd": Colour.RED}, folder / "unknown_global.pt")
+    torch.save({"a": torch.ones(2), "odd": collections.Counter("a")}, folder / "unknown_global.pt")
     torch.save({"state_dict": {"z": torch.ones(2, dtype=torch.complex64)}}, folder / "complex.pt")
 
 
@@ -137,7 +132,7 @@ def npz(folder):
 
 def seeds(data, folder):
     small = io.BytesIO()
-    torch.save(collections.OrderedDict(a=torch.arange(4.0).view(2, 2).t(), b=torch.nn.Parameter(torch.ones(1).half())), small)
+    torch.save(collections.OrderedDict(a=torch.arange(6.0).view(2, 3).t(), b=torch.nn.Parameter(torch.ones(0).half())), small)
     named = {"torch_archive": {"small.pt": small.getvalue()}, "zip": {"small.pt": small.getvalue()}, "pickle": {}, "npz": {}}
     for name in ("lightning.ckpt", "module.pt"):
         named["torch_archive"][name] = (data / "torch" / name).read_bytes()
@@ -148,6 +143,8 @@ def seeds(data, folder):
         named["pickle"][f"values_p{protocol}.pkl"] = (data / "torch" / f"values_p{protocol}.pkl").read_bytes()
     with zipfile.ZipFile(data / "torch" / "lightning.ckpt") as archive:
         named["pickle"]["lightning.pkl"] = archive.read("lightning/data.pkl")
+    with zipfile.ZipFile(small) as archive:
+        named["torch_archive"]["small.pkl"] = archive.read("archive/data.pkl")
     for target, files in named.items():
         fresh(folder / target)
         for name, contents in files.items():

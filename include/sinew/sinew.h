@@ -78,9 +78,8 @@ typedef struct sinew_hand {
   float cam[3];           /* weak-perspective camera of the crop: s, tx, ty */
   float cam_t_full[3];    /* translation in metres, camera of the whole frame */
   float focal_length;     /* of that camera, in pixels; its centre is the centre of the frame */
-  int has_joints;         /* 0 when no hand model came with the network; the joints are zero then */
-  float joints_3d[21][3]; /* metres, camera axes, origin at the hand: add cam_t_full to place it; OpenPose
-                             order */
+  float joints_3d[21][3]; /* metres, camera axes, origin at the wrist: add cam_t_full to place it; OpenPose
+                             order; of a built-in hand of average size */
   float joints_2d[21][2]; /* pixels of the frame */
 } sinew_hand;
 

@@ -70,7 +70,7 @@ struct Later {
 
 template <typename Given>
 Now seen(const Given& given) {
-  return grown(reinterpret_cast<const Now*>(&given), sizeof(First), "options");
+  return read_struct(reinterpret_cast<const Now*>(&given), sizeof(First), "options");
 }
 
 TEST(StructSize, OlderCallersGetDefaultsForWhatTheyDoNotHave) {
@@ -82,6 +82,20 @@ TEST(StructSize, OlderCallersGetDefaultsForWhatTheyDoNotHave) {
 TEST(StructSize, NewerCallersMayNotSetWhatThisLibraryDoesNotHave) {
   EXPECT_EQ(seen(Later{sizeof(Later), 1.5, 2.5, 0}).b, 2.5);
   EXPECT_EQ(guarded([] { seen(Later{sizeof(Later), 1.5, 2.5, 1}); }), SINEW_ERROR_UNSUPPORTED);
+}
+
+TEST(StructSize, ResultsAreWrittenAsFarAsTheCallerHasRoom) {
+  const Now now = {0, 1.5, 2.5};
+  First room[2] = {{sizeof(First), 0}, {77, 88}};
+  write_struct(now, sizeof(First), "hand", reinterpret_cast<Now*>(&room[0]));
+  EXPECT_EQ(room[0].struct_size, sizeof(First));
+  EXPECT_EQ(room[0].a, 1.5);
+  EXPECT_EQ(room[1].struct_size, 77U);
+  Later later = {sizeof(Later), 0, 0, 99};
+  write_struct(now, sizeof(First), "hand", reinterpret_cast<Now*>(&later));
+  EXPECT_EQ(later.struct_size, sizeof(Later));
+  EXPECT_EQ(later.b, 2.5);
+  EXPECT_EQ(later.c, 0);
 }
 
 TEST(StructSize, MustBeSet) {

@@ -10,19 +10,25 @@
 
 namespace sinew::capi {
 
-/// What the caller gave, seen with this library's struct. Fields an older caller does not have are zero,
-/// which means default. Throws Error (kUsage) when struct_size was not set, (kUnsupported) when a newer
-/// caller sets a field that this library does not have. `given` may be shorter or longer than a T;
-/// `first_size` is sizeof(T) in the first ABI version.
+/// struct_size of a struct that may be shorter or longer than a T. Throws Error (kUsage) when it was not set:
+/// when it is below `first_size`, the sizeof(T) of the first ABI version.
 template <typename T>
-T grown(const T* given, std::size_t first_size, const char* name) {
-  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+std::size_t struct_size(const T* given, std::size_t first_size, const char* name) {
   std::size_t size = 0;
-  std::memcpy(&size, bytes + offsetof(T, struct_size), sizeof(size));
+  std::memcpy(&size, reinterpret_cast<const unsigned char*>(given) + offsetof(T, struct_size), sizeof(size));
   if (size < first_size || size > 65536) {
-    throw fail(ErrorCode::kUsage, "{}.struct_size is {}; set it to sizeof({})", name, size, name);
+    throw fail(ErrorCode::kUsage, "{0}.struct_size is {1}; set it to sizeof({0})", name, size);
   }
+  return size;
+}
+
+/// What the caller gave. Fields an older caller does not have are zero, which means default. Throws Error as
+/// struct_size does, and kUnsupported when a newer caller sets a field that this library does not have.
+template <typename T>
+T read_struct(const T* given, std::size_t first_size, const char* name) {
+  const std::size_t size = struct_size(given, first_size, name);
   const std::size_t known = std::min(size, sizeof(T));
+  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
   if (std::any_of(bytes + known, bytes + size, [](unsigned char byte) { return byte != 0; })) {
     throw fail(ErrorCode::kUnsupported,
                "{} has a field set that this libsinew does not have; it is older than the program", name);
@@ -30,6 +36,18 @@ T grown(const T* given, std::size_t first_size, const char* name) {
   T seen{};
   std::memcpy(&seen, bytes, known);
   return seen;
+}
+
+/// Gives the caller what it has room for; fields that only a newer caller has become zero. struct_size stays
+/// as set. Throws Error as struct_size does.
+template <typename T>
+void write_struct(const T& result, std::size_t first_size, const char* name, T* out) {
+  const std::size_t size = struct_size(out, first_size, name);
+  T kept = result;
+  kept.struct_size = size;
+  auto* bytes = reinterpret_cast<unsigned char*>(out);
+  std::memset(bytes, 0, size);
+  std::memcpy(bytes, &kept, std::min(size, sizeof(T)));
 }
 
 }  // namespace sinew::capi

@@ -106,16 +106,18 @@ Crop crop(CropKind kind, const Image& frame, const CropGeometry& geometry, bool 
                                    : crop_pillow(frame, geometry, is_right, full_square);
 }
 
-void normalise(const Crop& crop, float* chw) {
+void normalise(const Crop& crop, float* chw, const PixelNormalisation& statistics) {
   const std::int64_t pixels = std::int64_t{crop.rows} * crop.columns;
-  const ChannelTable& table = normalised();
   for (int c = 0; c < 3; ++c) {
+    const auto channel = static_cast<std::size_t>(c);
+    const auto mean = static_cast<float>(255.0 * statistics.mean[channel]);
+    const auto deviation = static_cast<float>(255.0 * statistics.std[channel]);
     float* out = chw + c * pixels;
     if (crop.is_u8()) {
-      for (std::int64_t i = 0; i < pixels; ++i) out[i] = table[c][crop.u8[3 * i + c]];
+      std::array<float, 256> table;
+      for (int u = 0; u < 256; ++u) table[static_cast<std::size_t>(u)] = (static_cast<float>(u) - mean) / deviation;
+      for (std::int64_t i = 0; i < pixels; ++i) out[i] = table[crop.u8[3 * i + c]];
     } else {
-      const float mean = mean_of(c);
-      const float deviation = std_of(c);
       for (std::int64_t i = 0; i < pixels; ++i) out[i] = (crop.f32[3 * i + c] - mean) / deviation;
     }
   }

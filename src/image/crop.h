@@ -2,6 +2,7 @@
 // original demo's (OpenCV).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -71,8 +72,13 @@ Crop crop_opencv(const Image& frame, const CropGeometry& geometry, bool is_right
 Crop crop(CropKind kind, const Image& frame, const CropGeometry& geometry, bool is_right,
           bool full_square = false);
 
-/// (x - mean)/std in float32, channel-major: writes 3*rows*columns floats (spec hamer 3.1 step 8).
-void normalise(const Crop& crop, float* chw);
+/// Channel statistics as fractions of 255; the published ones unless a model's configuration has others.
+struct PixelNormalisation {
+  std::array<double, 3> mean = {kImageMean[0], kImageMean[1], kImageMean[2]};
+  std::array<double, 3> std = {kImageStd[0], kImageStd[1], kImageStd[2]};
+};
+/// (x - 255 mean)/(255 std) in float32, channel-major: writes 3*rows*columns floats (spec hamer 3.1 step 8).
+void normalise(const Crop& crop, float* chw, const PixelNormalisation& statistics = {});
 /// Channel-major copy of an 8-bit crop: writes 3*rows*columns bytes. Asserts is_u8().
 void to_chw_u8(const Crop& crop, std::uint8_t* chw);
 /// The 8-bit pixels behind a normalised [3,rows,columns] tensor, channel-major too. Takes the values of

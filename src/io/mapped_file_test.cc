@@ -59,7 +59,8 @@ TEST(MappedFile, RefusesWhatIsNoFile) {
   EXPECT_EQ(code_of([&] { MappedFile::open(folder.file("")); }), ErrorCode::kFormat) << "a folder";
   EXPECT_EQ(code_of([] { MappedFile::open("/dev/zero"); }), ErrorCode::kFormat);
   ASSERT_EQ(::mkfifo(folder.file("fifo").c_str(), 0600), 0);
-  EXPECT_EQ(code_of([&] { MappedFile::open(folder.file("fifo")); }), ErrorCode::kFormat) << "and it must not block";
+  EXPECT_EQ(code_of([&] { MappedFile::open(folder.file("fifo")); }), ErrorCode::kFormat)
+      << "and it must not block";
 }
 
 TEST(MappedFile, ReleaseLetsPagesGoAndKeepsContents) {

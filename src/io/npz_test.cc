@@ -78,7 +78,8 @@ TEST(Npz, ReadsOrdersByteOrdersAndTypes) {
   for (const char* name : {"fortran", "big", "big_fortran", "bool"}) {
     const TensorView& view = npz->get(name);
     ASSERT_EQ(view.shape, shape) << name;
-    for (int i = 0; i < 24; ++i) EXPECT_EQ(element(view, i), view.dtype == DType::kBool ? i % 2 == 0 : i) << name;
+    for (int i = 0; i < 24; ++i)
+      EXPECT_EQ(element(view, i), view.dtype == DType::kBool ? i % 2 == 0 : i) << name;
   }
   EXPECT_EQ(npz->get("scalar").shape, Shape{});
   EXPECT_EQ(element(npz->get("scalar"), 0), 2.5);
@@ -102,9 +103,12 @@ TEST(Npz, ParsesHeadersStrictly) {
   EXPECT_EQ(outcome(npy("{\"shape\":(2,),\"fortran_order\":True,\"descr\":\"|u1\"}", 2, 3)), "[2]");
   for (const char* text :
        {"", "{", "{}", "{'descr': '<f4'}", "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)",
-        "{'descr': '<f4', 'fortran_order': 0, 'shape': (2,)}", "{'descr': '<f4', 'fortran_order': False, 'shape': 2}",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (-2,)}", "{'descr': '<f4', 'fortran_order': False, 'shape': (,)}",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (2 3)}", "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} x",
+        "{'descr': '<f4', 'fortran_order': 0, 'shape': (2,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': 2}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-2,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2 3)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} x",
         "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2,)}",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'x': 1}",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
@@ -113,7 +117,8 @@ TEST(Npz, ParsesHeadersStrictly) {
   }
   EXPECT_THAT(outcome(npy(header("<f4", "(2,)"), 8, 4)), HasSubstr(".npy version 4.0"));
   EXPECT_THAT(outcome("\x93NUMPY"), HasSubstr("does not start as a .npy array"));
-  EXPECT_THAT(outcome(std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12)), HasSubstr("header of 4294967295 bytes"));
+  EXPECT_THAT(outcome(std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12)),
+              HasSubstr("header of 4294967295 bytes"));
   EXPECT_THAT(outcome(std::string("\x93NUMPY\x01\x00\xff\xff{}", 12)), HasSubstr("header breaks off"));
 }
 

@@ -53,7 +53,8 @@ std::string with(const std::function<void(TestZipEntry&)>& lie) {
 
 TEST(ZipArchive, ReadsStoredAndDeflatedEntries) {
   const std::string large(300'000, 'x');
-  const std::string file = TestZip().add("r/a", "hello").add("r/b", large, true).add("r/none", "").add("r/", "").build();
+  const std::string file =
+      TestZip().add("r/a", "hello").add("r/b", large, true).add("r/none", "").add("r/", "").build();
   const ZipArchive zip(bytes_of(file), "f.zip");
   ASSERT_EQ(zip.entries().size(), 4U);
   EXPECT_EQ(zip.find("r/c"), nullptr);
@@ -96,24 +97,29 @@ TEST(ZipArchive, ReadsWhatTorchAndNumpyWrite) {
 
 // Hostile inputs, row 17.
 TEST(ZipArchive, RefusesHostileNames) {
-  for (const std::string& name : {std::string("../a"), std::string("a/../b"), std::string(".."), std::string("a/.."),
-                                  std::string("/etc/passwd"), std::string("a\\b"), std::string("a\0b", 3), std::string(""),
-                                  std::string("a\nb")}) {
+  for (const std::string& name : {std::string("../a"), std::string("a/../b"), std::string(".."),
+                                  std::string("a/.."), std::string("/etc/passwd"), std::string("a\\b"),
+                                  std::string("a\0b", 3), std::string(""), std::string("a\nb")}) {
     expect_refused(TestZip().add(name, "x").build(), ErrorCode::kFormat, "zip entry name");
   }
   EXPECT_EQ(outcome(TestZip().add("a..b/...c", "x").build()), "accepted");
-  expect_refused(TestZip().add("same", "x").add("same", "y").build(), ErrorCode::kFormat, "'same' appears twice");
+  expect_refused(TestZip().add("same", "x").add("same", "y").build(), ErrorCode::kFormat,
+                 "'same' appears twice");
 }
 
 // Row 36.
 TEST(ZipArchive, RefusesHeadersThatDisagree) {
-  expect_refused(with([](auto& e) { e.local_name = "b"; }), ErrorCode::kFormat, "'a': local header gives the name 'b'");
-  expect_refused(with([](auto& e) { e.local_method = 8; }), ErrorCode::kFormat, "local header gives method 8");
+  expect_refused(with([](auto& e) { e.local_name = "b"; }), ErrorCode::kFormat,
+                 "'a': local header gives the name 'b'");
+  expect_refused(with([](auto& e) { e.local_method = 8; }), ErrorCode::kFormat,
+                 "local header gives method 8");
   expect_refused(with([](auto& e) { e.local_size = 7; }), ErrorCode::kFormat, "local header gives size 7");
   expect_refused(with([](auto& e) { e.local_size = 0; }), ErrorCode::kFormat, "local header gives size 0");
   expect_refused(with([](auto& e) { e.local_crc = 1; }), ErrorCode::kFormat, "local header gives CRC 1");
-  expect_refused(with([](auto& e) { e.local_flags = 8; }), ErrorCode::kFormat, "local header gives flags 0x8");
-  expect_refused(with([](auto& e) { e.local_crc = e.central_crc = 1; }), ErrorCode::kFormat, "'a': CRC of the contents is");
+  expect_refused(with([](auto& e) { e.local_flags = 8; }), ErrorCode::kFormat,
+                 "local header gives flags 0x8");
+  expect_refused(with([](auto& e) { e.local_crc = e.central_crc = 1; }), ErrorCode::kFormat,
+                 "'a': CRC of the contents is");
   // Under flag bit 3 the local header may leave the values out, but not lie.
   const auto deferred = [](auto& e) {
     e.flags = 8;
@@ -121,13 +127,15 @@ TEST(ZipArchive, RefusesHeadersThatDisagree) {
     e.local_crc = 0;
   };
   EXPECT_EQ(outcome(with(deferred)), "accepted");
-  expect_refused(with([&](auto& e) { deferred(e), e.local_size = 7; }), ErrorCode::kFormat, "local header gives size 7");
+  expect_refused(with([&](auto& e) { deferred(e), e.local_size = 7; }), ErrorCode::kFormat,
+                 "local header gives size 7");
 }
 
 TEST(ZipArchive, RefusesWhatItDoesNotRead) {
   expect_refused(with([](auto& e) { e.flags = 1; }), ErrorCode::kUnsupported, "'a' is encrypted");
   expect_refused(with([](auto& e) { e.flags = 0x40; }), ErrorCode::kUnsupported, "'a' is encrypted");
-  expect_refused(with([](auto& e) { e.central_method = 12; }), ErrorCode::kUnsupported, "'a' uses compression method 12");
+  expect_refused(with([](auto& e) { e.central_method = 12; }), ErrorCode::kUnsupported,
+                 "'a' uses compression method 12");
   TestZip split;
   split.add("a", "x").disk = 1;
   expect_refused(split.build(), ErrorCode::kUnsupported, "several disks");
@@ -136,12 +144,14 @@ TEST(ZipArchive, RefusesWhatItDoesNotRead) {
 }
 
 TEST(ZipArchive, RefusesLyingSizesAndCounts) {
-  expect_refused(with([](auto& e) { e.central_size = e.local_size = 1 << 30; }), ErrorCode::kFormat, "runs past the data area");
-  expect_refused(with([](auto& e) { e.zip64 = true, e.central_size = e.local_size = ~std::uint64_t{0}; }), ErrorCode::kFormat,
+  expect_refused(with([](auto& e) { e.central_size = e.local_size = 1 << 30; }), ErrorCode::kFormat,
                  "runs past the data area");
-  expect_refused(with([](auto& e) { e.central_offset = 1 << 20; }), ErrorCode::kFormat, "no local header at byte 1048576");
-  expect_refused(with([](auto& e) { e.zip64 = true, e.central_offset = ~std::uint64_t{0}; }), ErrorCode::kFormat,
-                 "no local header");
+  expect_refused(with([](auto& e) { e.zip64 = true, e.central_size = e.local_size = ~std::uint64_t{0}; }),
+                 ErrorCode::kFormat, "runs past the data area");
+  expect_refused(with([](auto& e) { e.central_offset = 1 << 20; }), ErrorCode::kFormat,
+                 "no local header at byte 1048576");
+  expect_refused(with([](auto& e) { e.zip64 = true, e.central_offset = ~std::uint64_t{0}; }),
+                 ErrorCode::kFormat, "no local header");
   for (const std::uint64_t count : {std::uint64_t{1}, std::uint64_t{3}, std::uint64_t{60'000}}) {
     TestZip zip;
     zip.add("a", "x").add("b", "y").count = count;
@@ -165,7 +175,8 @@ TEST(ZipArchive, RefusesLyingSizesAndCounts) {
 }
 
 TEST(ZipArchive, RefusesOverlappingEntries) {
-  // Two central entries on one local header (same name is needed for that: caught as overlap before the names are).
+  // Two central entries on one local header (same name is needed for that: caught as overlap before the names
+  // are).
   TestZipEntry second = entry();
   second.central_offset = 0;
   expect_refused(TestZip().add(entry()).add(second).build(), ErrorCode::kFormat, "'a' and 'a' overlap");

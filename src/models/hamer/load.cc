@@ -21,38 +21,6 @@ fs::path first_file(const std::vector<fs::path>& candidates) {
   return found == candidates.end() ? fs::path{} : *found;
 }
 
-fs::path find_checkpoint(const fs::path& folder) {
-  const std::vector<fs::path> published = {
-      folder / "hamer.ckpt",
-      folder / "checkpoints/hamer.ckpt",
-      folder / "hamer_ckpts/checkpoints/hamer.ckpt",
-      folder / "_DATA/hamer_ckpts/checkpoints/hamer.ckpt",
-      folder / "model.safetensors",
-      folder / "hamer.safetensors",
-  };
-  if (fs::path found = first_file(published); !found.empty()) return found;
-  std::vector<fs::path> others;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const std::string extension = entry.path().extension().string();
-    if (extension == ".ckpt" || extension == ".pt" || extension == ".pth" || extension == ".safetensors") {
-      others.push_back(entry.path());
-    }
-  }
-  if (error) throw fail(ErrorCode::kIo, "{}: {}", folder.string(), error.message());
-  if (others.size() == 1) return others.front();
-  std::vector<std::string> names;
-  for (const fs::path& p : others.empty() ? published : others) names.push_back(p.string());
-  std::ranges::sort(names);
-  if (others.empty()) {
-    throw Error(ErrorCode::kNotFound,
-                fmt::format("{}: no checkpoint; looked for {}", folder.string(), fmt::join(names, ", ")),
-                "give the checkpoint file itself");
-  }
-  throw Error(ErrorCode::kNotFound, fmt::format("{}: several checkpoints: {}", folder.string(), fmt::join(names, ", ")),
-              "give one of them");
-}
-
 /// mano_mean_params.npz holds pose [96], shape [10] and cam [3]; the checkpoint's buffers, when present, win (spec hamer 2.2).
 void add_mean_params(Model& model) {
   const std::map<std::string, std::string> names = {
@@ -79,10 +47,43 @@ void add_mean_params(Model& model) {
 
 }  // namespace
 
+std::string find_checkpoint(const std::string& path) {
+  const fs::path folder = path;
+  const std::vector<fs::path> published = {
+      folder / "hamer.ckpt",
+      folder / "checkpoints/hamer.ckpt",
+      folder / "hamer_ckpts/checkpoints/hamer.ckpt",
+      folder / "_DATA/hamer_ckpts/checkpoints/hamer.ckpt",
+      folder / "model.safetensors",
+      folder / "hamer.safetensors",
+  };
+  if (fs::path found = first_file(published); !found.empty()) return found.string();
+  std::vector<fs::path> others;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string extension = entry.path().extension().string();
+    if (extension == ".ckpt" || extension == ".pt" || extension == ".pth" || extension == ".safetensors") {
+      others.push_back(entry.path());
+    }
+  }
+  if (error) throw fail(ErrorCode::kIo, "{}: {}", folder.string(), error.message());
+  if (others.size() == 1) return others.front().string();
+  std::vector<std::string> names;
+  for (const fs::path& p : others.empty() ? published : others) names.push_back(p.string());
+  std::ranges::sort(names);
+  if (others.empty()) {
+    throw Error(ErrorCode::kNotFound,
+                fmt::format("{}: no checkpoint; looked for {}", folder.string(), fmt::join(names, ", ")),
+                "give the checkpoint file itself");
+  }
+  throw Error(ErrorCode::kNotFound, fmt::format("{}: several checkpoints: {}", folder.string(), fmt::join(names, ", ")),
+              "give one of them");
+}
+
 Model load_model(const std::string& path) {
   std::error_code ignored;
   Model model;
-  model.checkpoint_path = fs::is_directory(path, ignored) ? find_checkpoint(path).string() : path;
+  model.checkpoint_path = fs::is_directory(path, ignored) ? find_checkpoint(path) : path;
   const std::shared_ptr<const Checkpoint> checkpoint = open_checkpoint(model.checkpoint_path);
   model.format = checkpoint->format();
   model.sources.add_all(checkpoint);

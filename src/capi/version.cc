@@ -1,4 +1,4 @@
-// The C ABI of include/sinew/sinew.h.
+// The C ABI: versions and the last error.
 #include "base/version.h"
 #include "capi/guard.h"
 #include "sinew/sinew.h"

@@ -1,0 +1,114 @@
+#include "cli/command.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <deque>
+#include <exception>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/version.h"
+
+namespace sinew::cli {
+namespace {
+
+/// The callbacks of declared verbs, run after the parse.
+struct Verbs {
+  std::deque<std::pair<CLI::App*, std::function<int()>>> list;
+};
+Verbs& verbs() {
+  static Verbs instance;
+  return instance;
+}
+
+int report(const Error& error) {
+  const std::string hint = error.hint().empty() ? "" : fmt::format(" ({})", error.hint());
+  fmt::print(stderr, "sinew: error: {}{}\n", error.what(), hint);
+  return error.code() == ErrorCode::kUsage ? 2 : 1;
+}
+
+int run_parsed() {
+  try {
+    for (const auto& [app, run] : verbs().list) {
+      if (app->parsed()) return run();
+    }
+  } catch (const Error& error) {
+    return report(error);
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "sinew: error: out of memory\n");
+    return 1;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "sinew: error: {}\n", error.what());
+    return 1;
+  }
+  return 2;
+}
+
+}  // namespace
+
+void Command::flag(const std::string& name, bool& target, const std::string& help) { app_->add_flag(name, target, help); }
+void Command::option(const std::string& name, std::string& target, const std::string& help) {
+  app_->add_option(name, target, help)->capture_default_str();
+}
+void Command::option(const std::string& name, double& target, const std::string& help) {
+  app_->add_option(name, target, help)->capture_default_str();
+}
+void Command::option(const std::string& name, int& target, const std::string& help) {
+  app_->add_option(name, target, help)->capture_default_str();
+}
+void Command::option(const std::string& name, std::uint64_t& target, const std::string& help) {
+  app_->add_option(name, target, help)->capture_default_str();
+}
+void Command::repeated(const std::string& name, std::vector<std::string>& target, const std::string& help) {
+  app_->add_option(name, target, help)->allow_extra_args(false);
+}
+void Command::choice(const std::string& name, std::string& target, const std::vector<std::string>& words,
+                     const std::string& help) {
+  app_->add_option(name, target, help)->check(CLI::IsMember(words))->capture_default_str();
+}
+void Command::required(const std::string& name, std::string& target, const std::string& help) {
+  app_->add_option(name, target, help)->required();
+}
+void Command::positional(const std::string& name, std::string& target, const std::string& help) {
+  app_->add_option(name, target, help)->required();
+}
+void Command::positionals(const std::string& name, std::vector<std::string>& target, const std::string& help) {
+  app_->add_option(name, target, help)->required();
+}
+void Command::verb(const std::string& name, const std::string& help,
+                   const std::function<std::function<int()>(Command&)>& declare) {
+  CLI::App* app = app_->add_subcommand(name, help);
+  Command command(app);
+  if (std::function<int()> run = declare(command)) {
+    verbs().list.emplace_back(app, std::move(run));
+  } else {
+    app->require_subcommand(1);
+  }
+}
+
+int main_program(int argc, char** argv) {
+  CLI::App app("Hands from photos, actions for robots: inference for embodied models.", "sinew");
+  app.set_version_flag("--version", fmt::format("sinew {}", kVersion));
+  app.require_subcommand(1);
+  bool verbose = false;
+  app.add_flag("-v,--verbose", verbose, "Say what is being done, at debug level");
+  Command root(&app);
+  root.verb("hands", "Hands in photos: rotations, shape, camera, joints and a picture for each box", declare_hands);
+  root.verb("run", "Run a model on tensors from a file", declare_run);
+  root.verb("compare", "Compare the tensors of two files", declare_compare);
+  root.verb("crop", "Cut the network's input out of a photo", declare_crop);
+  root.verb("inspect", "List the tensors of a checkpoint", declare_inspect);
+  root.verb("synth", "Make synthetic models and pictures", declare_synth);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& done) {  // --help, --version
+    return app.exit(done);
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "sinew: error: {} (see `sinew --help`)\n", error.what());
+    return 2;
+  }
+  if (verbose) set_log_level(LogLevel::kDebug);
+  return run_parsed();
+}
+
+}  // namespace sinew::cli

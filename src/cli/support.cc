@@ -1,0 +1,28 @@
+#include "cli/support.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+
+namespace sinew::cli {
+
+CropKind parse_crop(const std::string& word) { return word == "opencv" ? CropKind::kOpenCV : CropKind::kPillow; }
+
+std::optional<Policy> policy_option(const std::string& word) {
+  if (word.empty()) return std::nullopt;
+  const auto policy = parse_policy(word);
+  if (!policy) throw fail(ErrorCode::kUsage, "no policy is called {}; there are f64, f32 and bf16", word);
+  return policy;
+}
+
+std::string stem_of(const std::string& path) { return std::filesystem::path(path).stem().string(); }
+
+std::string file_name_of(const std::string& path) { return std::filesystem::path(path).filename().string(); }
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) throw fail(ErrorCode::kIo, "{}: cannot make the folder: {}", path, error.message());
+}
+
+}  // namespace sinew::cli

@@ -1,0 +1,26 @@
+// What several verbs share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "image/crop.h"
+#include "runtime/runtime.h"
+
+namespace sinew::cli {
+
+/// The words of --crop.
+inline const std::vector<std::string> kCropWords = {"pillow", "opencv"};
+CropKind parse_crop(const std::string& word);
+
+/// "f32" -> Policy, "" -> nothing. Throws Error (kUsage) for another word.
+std::optional<Policy> policy_option(const std::string& word);
+
+/// File name without folders and last extension.
+std::string stem_of(const std::string& path);
+std::string file_name_of(const std::string& path);
+/// Makes a folder and its parents. Throws Error (kIo).
+void make_folder(const std::string& path);
+
+}  // namespace sinew::cli

@@ -1,0 +1,105 @@
+// sinew synth hamer|picture
+#include <filesystem>
+#include <memory>
+
+#include "base/error.h"
+#include "base/thread_pool.h"
+#include "cli/command.h"
+#include "cli/support.h"
+#include "hand/picture.h"
+#include "io/atomic_file.h"
+#include "io/image_codec.h"
+#include "models/hamer/synth.h"
+
+namespace sinew::cli {
+namespace {
+
+struct HamerOptions {
+  std::string out;
+  std::string generator = "normal";
+  std::string format = "torch";
+  std::string dtype = "f32";
+  std::uint64_t seed = 0;
+  int depth = 32;
+  int head_depth = 6;
+  int width = 1280;
+  int mlp = 0;
+  int threads = 0;
+};
+
+int synth_hamer(const HamerOptions& options) {
+  hamer::SynthOptions synth;
+  synth.config.depth = options.depth;
+  synth.config.head_depth = options.head_depth;
+  synth.config.embed = options.width;
+  synth.config.mlp = options.mlp > 0 ? options.mlp : 4 * options.width;
+  synth.generator = options.generator == "hpg1" ? hamer::Generator::kHpg1 : hamer::Generator::kNormal;
+  synth.seed = options.seed;
+  synth.dtype = options.dtype == "bf16" ? DType::kBF16 : DType::kF32;
+  synth.format = options.format == "torch" ? hamer::CheckpointFormat::kTorch : hamer::CheckpointFormat::kSafetensors;
+  make_folder(options.out);
+  const std::filesystem::path folder = options.out;
+  const std::string name = synth.format == hamer::CheckpointFormat::kTorch ? "hamer.ckpt" : "model.safetensors";
+  ThreadPool pool(options.threads > 0 ? options.threads : available_cpus());
+  hamer::write_synthetic_checkpoint((folder / name).string(), synth, pool);
+  write_file_atomically((folder / "model_config.yaml").string(), hamer::synthetic_config_yaml(synth.config));
+  fmt::print("{}\n", (folder / name).string());
+  return 0;
+}
+
+std::function<int()> declare_hamer(Command& command) {
+  const auto options = std::make_shared<HamerOptions>();
+  command.required("--out", options->out, "Folder to write the checkpoint and model_config.yaml into");
+  command.option("--depth", options->depth, "Blocks of the backbone");
+  command.option("--head-depth", options->head_depth, "Layers of the head");
+  command.option("--width", options->width, "Channels of the backbone, a multiple of 80");
+  command.option("--mlp", options->mlp, "Width of the backbone's MLP; 0: four times the width");
+  command.option("--seed", options->seed, "Seed");
+  command.choice("--generator", options->generator, {"normal", "hpg1"},
+                 "Bell-shaped weights scaled like a trained network's, or the integer-only HPG1");
+  command.choice("--format", options->format, {"torch", "safetensors"}, "hamer.ckpt as published, or model.safetensors");
+  command.choice("--dtype", options->dtype, {"f32", "bf16"}, "Type of the stored weights");
+  command.option("--threads", options->threads, "Threads; 0: all CPUs");
+  return [options] { return synth_hamer(*options); };
+}
+
+struct PictureOptions {
+  std::string out;
+  std::string boxes;
+  int width = 640;
+  int height = 480;
+  std::uint64_t seed = 0;
+};
+
+int synth_picture(const PictureOptions& options) {
+  const HandPicture picture = draw_hand_picture(options.width, options.height, options.seed);
+  write_image(options.out, picture.image);
+  if (!options.boxes.empty()) {
+    write_file_atomically(options.boxes,
+                          fmt::format("{{\"images\": [{{\"file\": \"{}\", \"size\": [{}, {}], \"hands\": [[{}, {}, {}, {}, 1]]}}]}}\n",
+                                      file_name_of(options.out), options.width, options.height, picture.x1, picture.y1,
+                                      picture.x2, picture.y2));
+  }
+  fmt::print("{} box {},{},{},{},right\n", options.out, picture.x1, picture.y1, picture.x2, picture.y2);
+  return 0;
+}
+
+std::function<int()> declare_picture(Command& command) {
+  const auto options = std::make_shared<PictureOptions>();
+  command.required("--out", options->out, "PNG or JPEG file to write");
+  command.option("--boxes", options->boxes, "Also write the hand's box, as `sinew hands --boxes` reads it");
+  command.option("--width", options->width, "Pixels");
+  command.option("--height", options->height, "Pixels");
+  command.option("--seed", options->seed, "Pose of the fingers");
+  return [options] { return synth_picture(*options); };
+}
+
+}  // namespace
+
+std::function<int()> declare_synth(Command& command) {
+  command.verb("hamer", "A HaMeR checkpoint in the published format with seeded random weights", declare_hamer);
+  command.verb("picture", "A picture of a shaded hand", declare_picture);
+  return {};
+}
+
+}  // namespace sinew::cli

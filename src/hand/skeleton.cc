@@ -1,0 +1,67 @@
+#include "hand/skeleton.h"
+
+#include <cassert>
+
+namespace sinew {
+namespace {
+
+using Mat3 = std::array<double, 9>;
+
+Mat3 times(const Mat3& a, const double* b) {
+  Mat3 out{};
+  for (int r = 0; r < 3; ++r) {
+    for (int c = 0; c < 3; ++c) {
+      for (int k = 0; k < 3; ++k) out[static_cast<std::size_t>(3 * r + c)] += a[static_cast<std::size_t>(3 * r + k)] * b[3 * k + c];
+    }
+  }
+  return out;
+}
+
+/// origin + rotation * (point - from)
+Vec3 carry(const Vec3& origin, const Mat3& rotation, const Vec3& point, const Vec3& from) {
+  Vec3 out = origin;
+  for (std::size_t r = 0; r < 3; ++r) {
+    for (std::size_t k = 0; k < 3; ++k) out[r] += rotation[3 * r + k] * (point[k] - from[k]);
+  }
+  return out;
+}
+
+}  // namespace
+
+const Skeleton& builtin_skeleton() {
+  static const Skeleton skeleton = {
+      {{{0.095, 0.005, 0.005},
+        {0.007, 0.001, 0.027}, {-0.026, 0.003, 0.029}, {-0.049, 0.001, 0.030},    // index
+        {0.000, 0.004, 0.003}, {-0.032, 0.006, 0.004}, {-0.058, 0.004, 0.004},    // middle
+        {0.022, -0.004, -0.041}, {-0.001, -0.004, -0.048}, {-0.019, -0.005, -0.053},  // pinky
+        {0.009, 0.001, -0.020}, {-0.022, 0.003, -0.024}, {-0.046, 0.001, -0.027},  // ring
+        {0.071, -0.010, 0.030}, {0.045, -0.016, 0.052}, {0.020, -0.018, 0.070}}},  // thumb
+      {{{-0.004, -0.020, 0.088}, {-0.073, -0.002, 0.031}, {-0.084, 0.001, 0.004}, {-0.071, -0.002, -0.030}, {-0.040, -0.007, -0.058}}}};
+  return skeleton;
+}
+
+HandKeypoints pose_skeleton(const Skeleton& skeleton, std::span<const double> rotations) {
+  assert(rotations.size() == 9 * kHandJoints);
+  std::array<Mat3, kHandJoints> world;
+  std::array<Vec3, kHandKeypoints> mano;
+  for (std::size_t j = 0; j < kHandJoints; ++j) {
+    const double* own = &rotations[9 * j];
+    if (kHandParents[j] < 0) {
+      std::copy(own, own + 9, world[j].begin());
+      mano[j] = skeleton.joints[j];
+      continue;
+    }
+    const auto parent = static_cast<std::size_t>(kHandParents[j]);
+    world[j] = times(world[parent], own);
+    mano[j] = carry(mano[parent], world[parent], skeleton.joints[j], skeleton.joints[parent]);
+  }
+  for (std::size_t tip = 0; tip < skeleton.tips.size(); ++tip) {
+    const auto joint = static_cast<std::size_t>(Skeleton::kTipJoints[tip]);
+    mano[kHandJoints + tip] = carry(mano[joint], world[joint], skeleton.tips[tip], skeleton.joints[joint]);
+  }
+  HandKeypoints out;
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = mano[static_cast<std::size_t>(kOpenPoseFromMano[i])];
+  return out;
+}
+
+}  // namespace sinew

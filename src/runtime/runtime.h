@@ -1,0 +1,46 @@
+// Where a model meets a backend: the one room, beside the edges that use it, that knows both.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+#include "models/hamer/load.h"
+#include "models/hamer/program.h"
+
+namespace sinew {
+
+struct RuntimeOptions {
+  std::string backend = "cpu";    // or "reference"
+  std::optional<Policy> policy;   // nothing: default_policy(backend)
+  int threads = 0;                // 0: as many as this process may use
+  hamer::Form form = hamer::Form::kFused;
+  bool u8_input = false;
+  bool trace = false;
+};
+
+/// Throws Error (kUsage) for an unknown backend or a senseless thread count.
+std::unique_ptr<Backend> make_backend(const std::string& name, int threads);
+
+/// The fastest policy whose accuracy bar is met (docs/NUMERICS.md): cpu: bf16 where the processor multiplies bf16 natively, else f32;
+/// reference: f64.
+Policy default_policy(const std::string& backend);
+
+/// A HaMeR checkpoint compiled and resident.
+struct HamerRuntime {
+  std::string description;  // of the model
+  std::string backend;      // of the backend, as it describes itself
+  hamer::Config config;
+  Policy policy = Policy::kF32;
+  std::vector<hamer::NamedOutput> outputs;
+  std::unique_ptr<Backend> backend_owner;
+  std::unique_ptr<Session> session;
+  double load_ms = 0;
+};
+
+/// Throws Error as load_model, hamer::build and Backend::compile do.
+HamerRuntime open_hamer(const std::string& path, const RuntimeOptions& options);
+
+}  // namespace sinew
