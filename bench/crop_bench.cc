@@ -45,7 +45,7 @@ CropGeometry geometry_of(double side) {
 
 void crop_pillow(benchmark::State& state) {
   const CropGeometry geometry = geometry_of(static_cast<double>(state.range(0)));
-  for (auto _ : state)
+  while (state.KeepRunning())
     benchmark::DoNotOptimize(crop(CropKind::kPillow, frame(), geometry, state.range(1) != 0));
 }
 BENCHMARK(crop_pillow)
@@ -55,7 +55,7 @@ BENCHMARK(crop_pillow)
 
 void crop_opencv(benchmark::State& state) {
   const CropGeometry geometry = geometry_of(static_cast<double>(state.range(0)));
-  for (auto _ : state)
+  while (state.KeepRunning())
     benchmark::DoNotOptimize(crop(CropKind::kOpenCV, frame(), geometry, state.range(1) != 0));
 }
 // 563 is the largest square without, 564 the smallest with a blur.
@@ -67,7 +67,7 @@ BENCHMARK(crop_opencv)
 void normalise_crop(benchmark::State& state) {
   const Crop input = crop(CropKind::kPillow, frame(), geometry_of(500), true);
   std::vector<float> chw(std::size_t{3} * input.rows * input.columns);
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     normalise(input, chw.data());
     benchmark::DoNotOptimize(chw.data());
   }
@@ -75,13 +75,13 @@ void normalise_crop(benchmark::State& state) {
 BENCHMARK(normalise_crop)->Unit(benchmark::kMicrosecond);
 
 void resize_frame(benchmark::State& state) {
-  for (auto _ : state) benchmark::DoNotOptimize(resize_bilinear(frame(), 640, 360));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(resize_bilinear(frame(), 640, 360));
 }
 BENCHMARK(resize_frame)->Unit(benchmark::kMicrosecond);
 
 void decode(benchmark::State& state, const std::string& file) {
   const auto bytes = std::as_bytes(std::span(file.data(), file.size()));
-  for (auto _ : state) benchmark::DoNotOptimize(decode_image(bytes, "frame"));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(decode_image(bytes, "frame"));
   state.counters["file_bytes"] = static_cast<double>(file.size());
 }
 void decode_jpeg(benchmark::State& state) { decode(state, image_formats::encode_jpeg(frame(), 90)); }
@@ -90,7 +90,7 @@ void decode_png(benchmark::State& state) { decode(state, encode_png(frame())); }
 BENCHMARK(decode_png)->Unit(benchmark::kMillisecond);
 
 void encode_frame_png(benchmark::State& state) {
-  for (auto _ : state) benchmark::DoNotOptimize(encode_png(frame()));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(encode_png(frame()));
 }
 BENCHMARK(encode_frame_png)->Unit(benchmark::kMillisecond);
 

@@ -21,6 +21,18 @@ if(SINEW_BUILD_TESTS AND TARGET sinew)
   endif()
 endif()
 
+# Tests that change the process they run in, one program each: tests/isolated/<name>.cc. Not under sanitizers, which own malloc.
+if(SINEW_BUILD_TESTS AND TARGET sinew AND NOT SINEW_SANITIZE)
+  file(GLOB isolated_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/isolated/*_test.cc)
+  foreach(source ${isolated_tests})
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${name} ${source})
+    sinew_link(${name} sinew_cli)
+    target_link_libraries(${name} PRIVATE GTest::gtest_main ${CMAKE_DL_LIBS})
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS cross)
+  endforeach()
+endif()
+
 # bench/<name>.cc becomes build/<preset>/bench/<name>; benchmark_main is the main() of those that have none.
 if(SINEW_BUILD_BENCH)
   add_custom_target(benchmarks)

@@ -1,4 +1,4 @@
-// sinew.hpp as a user sees it: no other header of the project that declares what it declares.
+// sinew.hpp as a user sees it, in one program with the library's own names of the same namespace.
 #include "sinew/sinew.hpp"
 
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/test_paths.h"
+#include "capi/test_model.h"
 
 namespace {
 
@@ -23,12 +23,10 @@ TEST(Wrapper, ErrorsCarryStatusAndText) {
 }
 
 TEST(Wrapper, RunsAndMoves) {
-  const auto path = sinew::shared_file("golden/hamer/weights_d2.safetensors");
-  if (!path) GTEST_SKIP() << sinew::kNoShared;
   sinew::HandsOptions options;
   options.policy = "f32";
   options.threads = 1;
-  sinew::Hands opened(*path, options);
+  sinew::Hands opened(sinew::capi::test_model(), options);
   sinew::Hands hands = std::move(opened);
   const std::vector<std::uint8_t> grey(std::size_t{64} * 48 * 3, 128);
   const sinew::Hand hand = hands.run(grey.data(), 64, 48, {8, 8, 40, 40, 1});

@@ -1,6 +1,9 @@
 #include "cli/command.h"
 
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <deque>
 #include <exception>
@@ -8,6 +11,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "cli/support.h"
+#include "io/printable.h"
 
 namespace sinew::cli {
 namespace {
@@ -22,9 +27,18 @@ Verbs& verbs() {
 }
 
 int report(const Error& error) {
-  const std::string hint = error.hint().empty() ? "" : fmt::format(" ({})", error.hint());
-  fmt::print(stderr, "sinew: error: {}{}\n", error.what(), hint);
+  fmt::print(stderr, "sinew: error: {}\n", one_line(error));
   return error.code() == ErrorCode::kUsage ? 2 : 1;
+}
+
+/// What CLI11 says, but for a word that is no verb: it would only say that one is needed.
+std::string explain(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
+  const std::string word = argc > 1 ? argv[1] : "";
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands({})) names.push_back(verb->get_name());
+  const bool is_verb = std::find(names.begin(), names.end(), word) != names.end();
+  if (word.empty() || word.front() == '-' || is_verb) return printable(error.what());
+  return fmt::format("no verb is called {}; there are {}", printable(word), fmt::join(names, ", "));
 }
 
 int run_parsed() {
@@ -104,7 +118,7 @@ int main_program(int argc, char** argv) {
   } catch (const CLI::Success& done) {  // --help, --version
     return app.exit(done);
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "sinew: error: {} (see `sinew --help`)\n", error.what());
+    fmt::print(stderr, "sinew: error: {} (see `sinew --help`)\n", explain(app, error, argc, argv));
     return 2;
   }
   if (verbose) set_log_level(LogLevel::kDebug);

@@ -47,7 +47,7 @@ int run(const Options& options) {
     fmt::print(stderr, "sinew: {}: no box given, taking the whole image\n", options.image);
     box = HandBox{0, 0, static_cast<double>(frame.width), static_cast<double>(frame.height), true};
   }
-  check_box(*box, frame.width, frame.height);
+  check_box_of(options.image, *box, frame);
   const CropGeometry geometry = crop_geometry(*box, options.rescale);
   const Crop cut = crop(parse_crop(options.crop), frame, geometry, box->is_right, options.square);
   if (tensors) {

@@ -179,8 +179,8 @@ int run(const Options& options) {
       try {
         hands.picture(image);
       } catch (const Error& error) {
-        const std::string_view what = error.what();
-        failures.push_back(what.starts_with(image) ? std::string(what) : fmt::format("{}: {}", image, what));
+        const bool named = std::string_view(error.what()).starts_with(image);
+        failures.push_back(one_line(named ? error : error.prefixed(image + ": ")));
       }
       if (options.images.size() > 1) progress.advance(1);
     }

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "io/printable.h"
 
 namespace sinew::cli {
 
@@ -13,6 +14,19 @@ std::optional<Policy> policy_option(const std::string& word) {
   const auto policy = parse_policy(word);
   if (!policy) throw fail(ErrorCode::kUsage, "no policy is called {}; there are f64, f32 and bf16", word);
   return policy;
+}
+
+void check_box_of(const std::string& path, const HandBox& box, const Image& frame) {
+  try {
+    check_box(box, frame.width, frame.height);
+  } catch (const Error& error) {
+    throw Error(ErrorCode::kMismatch, fmt::format("{}: {}", path, error.what()), error.hint());
+  }
+}
+
+std::string one_line(const Error& error) {
+  const std::string hint = error.hint().empty() ? "" : fmt::format(" ({})", error.hint());
+  return printable(error.what() + hint, std::string::npos);
 }
 
 std::string stem_of(const std::string& path) { return std::filesystem::path(path).stem().string(); }

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "image/crop.h"
 #include "runtime/runtime.h"
 
@@ -16,6 +18,13 @@ CropKind parse_crop(const std::string& word);
 
 /// "f32" -> Policy, "" -> nothing. Throws Error (kUsage) for another word.
 std::optional<Policy> policy_option(const std::string& word);
+
+/// check_box, but a box that does not fit its picture is a failure (kMismatch, exit status 1) that names the file: the option itself
+/// could be understood.
+void check_box_of(const std::string& path, const HandBox& box, const Image& frame);
+
+/// "message (hint)" on one line whatever bytes are in it.
+std::string one_line(const Error& error);
 
 /// File name without folders and last extension.
 std::string stem_of(const std::string& path);

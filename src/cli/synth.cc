@@ -1,6 +1,7 @@
 // sinew synth hamer|picture
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/thread_pool.h"
@@ -37,10 +38,11 @@ int synth_hamer(const HamerOptions& options) {
   synth.seed = options.seed;
   synth.dtype = options.dtype == "bf16" ? DType::kBF16 : DType::kF32;
   synth.format = options.format == "torch" ? hamer::CheckpointFormat::kTorch : hamer::CheckpointFormat::kSafetensors;
+  hamer::check_synthetic_sizes(synth.config);  // before anything is left on disk
+  ThreadPool pool(options.threads == 0 ? available_cpus() : options.threads);
   make_folder(options.out);
   const std::filesystem::path folder = options.out;
   const std::string name = synth.format == hamer::CheckpointFormat::kTorch ? "hamer.ckpt" : "model.safetensors";
-  ThreadPool pool(options.threads > 0 ? options.threads : available_cpus());
   hamer::write_synthetic_checkpoint((folder / name).string(), synth, pool);
   write_file_atomically((folder / "model_config.yaml").string(), hamer::synthetic_config_yaml(synth.config));
   fmt::print("{}\n", (folder / name).string());
@@ -71,14 +73,23 @@ struct PictureOptions {
   std::uint64_t seed = 0;
 };
 
+/// As parse_boxes reads it, whatever bytes the file name has.
+std::string boxes_json(const PictureOptions& options, const HandPicture& picture) {
+  using Json = nlohmann::ordered_json;
+  Json entry;
+  entry["file"] = file_name_of(options.out);
+  entry["size"] = {options.width, options.height};
+  entry["hands"] = Json::array({Json::array({picture.x1, picture.y1, picture.x2, picture.y2, 1})});
+  Json boxes;
+  boxes["images"] = Json::array({entry});
+  return boxes.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 int synth_picture(const PictureOptions& options) {
   const HandPicture picture = draw_hand_picture(options.width, options.height, options.seed);
   write_image(options.out, picture.image);
   if (!options.boxes.empty()) {
-    write_file_atomically(options.boxes,
-                          fmt::format("{{\"images\": [{{\"file\": \"{}\", \"size\": [{}, {}], \"hands\": [[{}, {}, {}, {}, 1]]}}]}}\n",
-                                      file_name_of(options.out), options.width, options.height, picture.x1, picture.y1,
-                                      picture.x2, picture.y2));
+    write_file_atomically(options.boxes, boxes_json(options, picture));
   }
   fmt::print("{} box {},{},{},{},right\n", options.out, picture.x1, picture.y1, picture.x2, picture.y2);
   return 0;

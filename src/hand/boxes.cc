@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "io/mapped_file.h"
+#include "io/printable.h"
 
 namespace sinew {
 namespace {
@@ -54,19 +57,27 @@ ImageBoxes read_image(const Json& image, const std::string& where) {
     boxes.height = read_side((*size)[1], where);
   }
   const auto hands = image.find("hands");
-  if (hands == image.end() || !hands->is_array()) throw fail(ErrorCode::kFormat, "{}: hands must be a list", where);
-  if (hands->size() > kMaxHands) throw fail(ErrorCode::kLimit, "{}: {} hands, at most {}", where, hands->size(), kMaxHands);
+  if (hands == image.end() || !hands->is_array())
+    throw fail(ErrorCode::kFormat, "{}: hands must be a list", where);
+  if (hands->size() > kMaxHands)
+    throw fail(ErrorCode::kLimit, "{}: {} hands, at most {}", where, hands->size(), kMaxHands);
   for (std::size_t i = 0; i < hands->size(); ++i) {
     boxes.hands.push_back(read_hand((*hands)[i], fmt::format("{}, hand {}", where, i)));
   }
   return boxes;
 }
 
-/// Refuses nesting that the format has no use for before the recursive-minded parser sees it.
+/// Refuses nesting that the format has no use for before the parser builds it. Brackets in strings do not
+/// count.
 void check_nesting(std::string_view text, const std::string& name) {
   constexpr int kMaxNesting = 32;
   int depth = 0;
-  for (const char c : text) {
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') quoted = !quoted;
+    if (quoted && c == '\\') ++i;
+    if (quoted) continue;
     if (c == '[' || c == '{') ++depth;
     if (c == ']' || c == '}') --depth;
     if (depth > kMaxNesting) throw fail(ErrorCode::kLimit, "{}: nested more than {} deep", name, kMaxNesting);
@@ -76,13 +87,14 @@ void check_nesting(std::string_view text, const std::string& name) {
 }  // namespace
 
 std::map<std::string, ImageBoxes> parse_boxes(std::string_view text, const std::string& name) {
-  if (text.size() > kMaxBytes) throw fail(ErrorCode::kLimit, "{}: {} bytes, at most {}", name, text.size(), kMaxBytes);
+  if (text.size() > kMaxBytes)
+    throw fail(ErrorCode::kLimit, "{}: {} bytes, at most {}", name, text.size(), kMaxBytes);
   check_nesting(text, name);
   Json root;
   try {
     root = Json::parse(text);
   } catch (const Json::exception& error) {
-    throw fail(ErrorCode::kFormat, "{}: not JSON: {}", name, error.what());
+    throw fail(ErrorCode::kFormat, "{}: not JSON: {}", name, printable(error.what()));
   }
   const auto images = root.is_object() ? root.find("images") : root.end();
   if (!root.is_object() || images == root.end() || !images->is_array()) {
@@ -97,7 +109,7 @@ std::map<std::string, ImageBoxes> parse_boxes(std::string_view text, const std::
       throw fail(ErrorCode::kFormat, "{}: file must be a string", where);
     }
     const auto [at, inserted] = result.emplace(file->get<std::string>(), read_image(image, where));
-    if (!inserted) throw fail(ErrorCode::kFormat, "{}: {} appears twice", where, at->first);
+    if (!inserted) throw fail(ErrorCode::kFormat, "{}: {} appears twice", where, printable(at->first));
   }
   return result;
 }
@@ -109,7 +121,9 @@ std::map<std::string, ImageBoxes> read_boxes(const std::string& path) {
 
 HandBox parse_box(const std::string& text) {
   const auto wrong = [&] {
-    return Error(ErrorCode::kUsage, fmt::format("--box {}: expected x1,y1,x2,y2 or x1,y1,x2,y2,left or ...,right", text));
+    return Error(
+        ErrorCode::kUsage,
+        fmt::format("--box {}: expected x1,y1,x2,y2 or x1,y1,x2,y2,left or ...,right", printable(text)));
   };
   std::vector<std::string> parts;
   for (std::size_t start = 0; start <= text.size();) {

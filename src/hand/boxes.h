@@ -1,4 +1,5 @@
-// Hand boxes from a JSON file: {"images": [{"file": "a.jpg", "size": [w,h], "hands": [[x1,y1,x2,y2,is_right], ...]}, ...]}.
+// Hand boxes from a JSON file: {"images": [{"file": "a.jpg", "size": [w,h], "hands": [[x1,y1,x2,y2,is_right],
+// ...]}, ...]}.
 #pragma once
 
 #include <map>
@@ -15,8 +16,9 @@ struct ImageBoxes {
   std::vector<HandBox> hands;
 };
 
-/// By the `file` entry. Other keys are passed over. Throws Error (kFormat, kLimit) naming the entry and the field: numbers that are
-/// not finite, a hand that is not five numbers (four: a right hand), an is_right that is neither 0 nor 1, a file named twice.
+/// By the `file` entry. Other keys are passed over. Throws Error (kFormat, kLimit) naming the entry and the
+/// field: numbers that are not finite, a hand that is not five numbers (four: a right hand), an is_right that
+/// is neither 0 nor 1, a file named twice.
 std::map<std::string, ImageBoxes> parse_boxes(std::string_view text, const std::string& name);
 std::map<std::string, ImageBoxes> read_boxes(const std::string& path);
 

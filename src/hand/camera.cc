@@ -16,8 +16,8 @@ double scaled_focal_length(double focal, double width, double height) {
 
 Vec3 full_frame_translation(const Vec3& cam, const FrameGeometry& frame, double focal_px) {
   const double side = frame.box_size * cam[0] + kGuard;
-  return {2 * (frame.center_x - frame.width / 2) / side + cam[1], 2 * (frame.center_y - frame.height / 2) / side + cam[2],
-          2 * focal_px / side};
+  return {2 * (frame.center_x - frame.width / 2) / side + cam[1],
+          2 * (frame.center_y - frame.height / 2) / side + cam[2], 2 * focal_px / side};
 }
 
 Vec2 project(const Vec3& point, const Vec3& translation, double focal_px, const FrameGeometry& frame) {

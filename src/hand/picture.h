@@ -14,8 +14,9 @@ struct HandPicture {
   std::array<Vec2, kHandKeypoints> joints_2d{};  // of the drawn hand, OpenPose order
 };
 
-/// A right hand, palm towards the camera, fingers up and a little bent and spread by `seed`: tapered capsules blended into one another, shaded by
-/// two lights with skin tone, before a soft background. Deterministic. width and height from 64 to 4096 pixels (kUsage).
+/// A right hand, palm towards the camera (so its thumb points to the right of the picture), fingers up and a
+/// little bent by `seed`: tapered capsules blended into one another, skin with creases and blush under two
+/// lights, before a soft background. Deterministic. width and height from 64 to 4096 pixels (kUsage).
 HandPicture draw_hand_picture(int width, int height, std::uint64_t seed);
 
 }  // namespace sinew

@@ -8,7 +8,8 @@
 
 namespace sinew {
 
-HandPipeline::HandPipeline(std::unique_ptr<Session> session, const hamer::Config& config, const HandOptions& options)
+HandPipeline::HandPipeline(std::unique_ptr<Session> session, const hamer::Config& config,
+                           const HandOptions& options)
     : session_(std::move(session)), config_(config), options_(options) {}
 
 HandResult HandPipeline::run(const Image& frame, const HandBox& box) {
@@ -35,7 +36,8 @@ void HandPipeline::fill_input(const Crop& crop) {
   const DType dtype = program.value(program.find("image")).dtype;
   if (dtype == DType::kU8) {
     if (!crop.is_u8()) {
-      throw Error(ErrorCode::kUnsupported, "this crop was blurred and is no longer 8-bit, which u8 input needs",
+      throw Error(ErrorCode::kUnsupported,
+                  "this crop was blurred and is no longer 8-bit, which u8 input needs",
                   "use f32 input or the pillow crop");
     }
     to_chw_u8(crop, reinterpret_cast<std::uint8_t*>(input.data()));
@@ -52,7 +54,8 @@ void HandPipeline::read_output(HandResult& result) const {
   std::array<double, 157> numbers{};
   convert_into(session_->output("out157"), DType::kF64, numbers.data());
   for (const double v : numbers) {
-    if (!std::isfinite(v)) throw fail(ErrorCode::kMismatch, "the network's output is not finite: the checkpoint is damaged");
+    if (!std::isfinite(v))
+      throw fail(ErrorCode::kMismatch, "the network's output is not finite: the checkpoint is damaged");
   }
   auto next = numbers.begin();
   const auto take = [&](auto& out) {

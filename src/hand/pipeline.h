@@ -18,23 +18,23 @@ struct HandOptions {
 };
 
 struct HandTimings {
-  double crop_ms = 0;   // crop, resize, normalise into the network's input
-  double model_ms = 0;  // Session::run
-  double finish_ms = 0; // camera and joints
+  double crop_ms = 0;    // crop, resize, normalise into the network's input
+  double model_ms = 0;   // Session::run
+  double finish_ms = 0;  // camera and joints
 };
 
-/// Rotations, betas and cam are the network's, which only knows right hands: of a left hand they describe its mirror image (spec
-/// hamer 5.3). cam_t_full, joints_3d and joints_2d are of the hand as it is in the frame.
+/// Rotations, betas and cam are the network's, which only knows right hands: of a left hand they describe its
+/// mirror image (spec hamer 5.3). cam_t_full, joints_3d and joints_2d are of the hand as it is in the frame.
 struct HandResult {
   HandBox box;
   CropGeometry geometry;
   int frame_width = 0, frame_height = 0;
   std::array<double, 144> rotmats{};  // 16 row-major matrices, joint 0 the global orientation
   std::array<double, 10> betas{};
-  std::array<double, 3> cam{};        // s, tx, ty
-  double focal_px = 0;                // of the full-frame camera
-  Vec3 cam_t_full{};                  // metres
-  HandKeypoints joints_3d{};          // metres, OpenPose order, without cam_t_full
+  std::array<double, 3> cam{};                   // s, tx, ty
+  double focal_px = 0;                           // of the full-frame camera
+  Vec3 cam_t_full{};                             // metres
+  HandKeypoints joints_3d{};                     // metres, OpenPose order, without cam_t_full
   std::array<Vec2, kHandKeypoints> joints_2d{};  // pixels of the frame
   HandTimings timings;
 };
@@ -45,8 +45,8 @@ class HandPipeline {
   /// `session` must be a compiled hamer::Graph; its input's dtype decides between u8 and normalised pixels.
   HandPipeline(std::unique_ptr<Session> session, const hamer::Config& config, const HandOptions& options);
 
-  /// Throws Error: kUsage (box, see check_box), kUnsupported (8-bit input with a blurred OpenCV crop), kMismatch (the network gave a
-  /// number that is not finite, which no sound checkpoint does).
+  /// Throws Error: kUsage (box, see check_box), kUnsupported (8-bit input with a blurred OpenCV crop),
+  /// kMismatch (the network gave a number that is not finite, which no sound checkpoint does).
   HandResult run(const Image& frame, const HandBox& box);
   const Session& session() const { return *session_; }
 

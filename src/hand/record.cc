@@ -10,8 +10,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// One colour a finger, thumb to pinky, and the wrist: told apart on skin and with the common colour blindnesses.
-constexpr std::array<Colour, 5> kFingers = {{{230, 159, 0}, {86, 180, 233}, {0, 158, 115}, {240, 228, 66}, {204, 121, 167}}};
+/// One colour a finger, thumb to pinky, and the wrist: told apart on skin and with the common colour
+/// blindnesses.
+constexpr std::array<Colour, 5> kFingers = {
+    {{230, 159, 0}, {86, 180, 233}, {0, 158, 115}, {240, 228, 66}, {204, 121, 167}}};
 constexpr Colour kBoxRight = {0, 220, 90};
 constexpr Colour kBoxLeft = {255, 80, 60};
 constexpr Colour kOutline = {20, 20, 20};
@@ -74,7 +76,8 @@ void draw_hand(Image& frame, const HandResult& result) {
   }
   for (std::size_t i = 0; i < points.size(); ++i) {
     draw_disc(frame, points[i][0], points[i][1], 1.5 * width, kOutline);
-    draw_disc(frame, points[i][0], points[i][1], width, i == 0 ? Colour{255, 255, 255} : kFingers[(i - 1) / 4]);
+    draw_disc(frame, points[i][0], points[i][1], width,
+              i == 0 ? Colour{255, 255, 255} : kFingers[(i - 1) / 4]);
   }
 }
 

@@ -9,14 +9,14 @@ namespace sinew {
 
 /// What a record says about where its numbers come from.
 struct RecordContext {
-  std::string image;        // file name
-  int hand = 0;             // number within the picture
-  std::string model;        // description of the checkpoint
+  std::string image;  // file name
+  int hand = 0;       // number within the picture
+  std::string model;  // description of the checkpoint
   std::string backend;
   std::string policy;
-  std::string crop;         // "pillow" or "opencv"
+  std::string crop;  // "pillow" or "opencv"
   double rescale = 0;
-  double decode_ms = 0;     // of the picture, shared by its hands
+  double decode_ms = 0;  // of the picture, shared by its hands
 };
 
 /// One JSON object on one line (docs/NUMERICS.md lists the fields).

@@ -11,7 +11,8 @@ Mat3 times(const Mat3& a, const double* b) {
   Mat3 out{};
   for (int r = 0; r < 3; ++r) {
     for (int c = 0; c < 3; ++c) {
-      for (int k = 0; k < 3; ++k) out[static_cast<std::size_t>(3 * r + c)] += a[static_cast<std::size_t>(3 * r + k)] * b[3 * k + c];
+      for (int k = 0; k < 3; ++k)
+        out[static_cast<std::size_t>(3 * r + c)] += a[static_cast<std::size_t>(3 * r + k)] * b[3 * k + c];
     }
   }
   return out;
@@ -29,14 +30,31 @@ Vec3 carry(const Vec3& origin, const Mat3& rotation, const Vec3& point, const Ve
 }  // namespace
 
 const Skeleton& builtin_skeleton() {
-  static const Skeleton skeleton = {
-      {{{0.095, 0.005, 0.005},
-        {0.007, 0.001, 0.027}, {-0.026, 0.003, 0.029}, {-0.049, 0.001, 0.030},    // index
-        {0.000, 0.004, 0.003}, {-0.032, 0.006, 0.004}, {-0.058, 0.004, 0.004},    // middle
-        {0.022, -0.004, -0.041}, {-0.001, -0.004, -0.048}, {-0.019, -0.005, -0.053},  // pinky
-        {0.009, 0.001, -0.020}, {-0.022, 0.003, -0.024}, {-0.046, 0.001, -0.027},  // ring
-        {0.071, -0.010, 0.030}, {0.045, -0.016, 0.052}, {0.020, -0.018, 0.070}}},  // thumb
-      {{{-0.004, -0.020, 0.088}, {-0.073, -0.002, 0.031}, {-0.084, 0.001, 0.004}, {-0.071, -0.002, -0.030}, {-0.040, -0.007, -0.058}}}};
+  // Segment lengths: means over adults' radiographs (Buryanov and Kotiuk, Proportions of Hand Segments, Int.
+  // J. Morphol. 28(3), 2010), metacarpals plus about 25 mm of carpus; the spread of the fingers is ours.
+  static const Skeleton skeleton = {{{
+                                        {0.092, 0.004, 0.004},  // wrist
+                                        {0.005, 0.000, 0.026},
+                                        {-0.035, 0.002, 0.028},
+                                        {-0.057, 0.001, 0.029},  // index
+                                        {0.003, 0.003, 0.003},
+                                        {-0.042, 0.005, 0.004},
+                                        {-0.068, 0.004, 0.004},  // middle
+                                        {0.021, -0.004, -0.037},
+                                        {-0.011, -0.004, -0.044},
+                                        {-0.028, -0.005, -0.048},  // pinky
+                                        {0.010, 0.001, -0.018},
+                                        {-0.031, 0.002, -0.022},
+                                        {-0.057, 0.001, -0.025},  // ring
+                                        {0.072, -0.008, 0.027},
+                                        {0.036, -0.014, 0.055},
+                                        {0.010, -0.017, 0.073},  // thumb
+                                    }},
+                                    {{{-0.012, -0.019, 0.087},
+                                      {-0.077, -0.001, 0.030},
+                                      {-0.089, 0.001, 0.004},
+                                      {-0.078, -0.001, -0.027},
+                                      {-0.047, -0.007, -0.052}}}};
   return skeleton;
 }
 

@@ -115,7 +115,8 @@ void normalise(const Crop& crop, float* chw, const PixelNormalisation& statistic
     float* out = chw + c * pixels;
     if (crop.is_u8()) {
       std::array<float, 256> table;
-      for (int u = 0; u < 256; ++u) table[static_cast<std::size_t>(u)] = (static_cast<float>(u) - mean) / deviation;
+      for (int u = 0; u < 256; ++u)
+        table[static_cast<std::size_t>(u)] = (static_cast<float>(u) - mean) / deviation;
       for (std::int64_t i = 0; i < pixels; ++i) out[i] = table[crop.u8[3 * i + c]];
     } else {
       for (std::int64_t i = 0; i < pixels; ++i) out[i] = (crop.f32[3 * i + c] - mean) / deviation;

@@ -210,7 +210,7 @@ std::vector<double> naive_opencv(Image frame, const CropGeometry& geometry, bool
   const double shrink = geometry.box_size / 256 / 2;
   if (shrink > 1.1) {
     const double sigma = (shrink - 1) / 2;
-    const int radius = static_cast<int>(4 * sigma + 0.5);
+    const int radius = static_cast<int>(std::floor(4 * sigma + 0.5));
     double total = 0;
     for (int k = -radius; k <= radius; ++k) total += std::exp(-k * k / (2 * sigma * sigma));
     for (const bool along_rows : {false, true}) {

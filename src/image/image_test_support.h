@@ -42,6 +42,7 @@ inline Image picture(const Checkpoint& file, const std::string& name, bool bgr =
 inline std::vector<double> numbers(const Checkpoint& file, const std::string& name) {
   const TensorView& view = file.get(name);
   std::vector<double> out;
+  out.reserve(view.shape.count());
   for (std::int64_t i = 0; i < view.shape.count(); ++i) out.push_back(element(view, i));
   return out;
 }
@@ -81,8 +82,8 @@ inline Image naive_resize(const Image& source, int width, int height, float x0, 
   Image wide(width, source.height);
   for (int y = 0; y < source.height; ++y) {
     for (int c = 0; c < 3; ++c) {
-      std::vector<std::uint8_t> line;
-      for (int x = 0; x < source.width; ++x) line.push_back(source.pixel(x, y)[c]);
+      std::vector<std::uint8_t> line(source.width);
+      for (int x = 0; x < source.width; ++x) line[x] = source.pixel(x, y)[c];
       const auto out = naive_axis(line, x0, x1, width);
       for (int x = 0; x < width; ++x) wide.pixel(x, y)[c] = out[x];
     }
@@ -90,8 +91,8 @@ inline Image naive_resize(const Image& source, int width, int height, float x0, 
   Image result(width, height);
   for (int x = 0; x < width; ++x) {
     for (int c = 0; c < 3; ++c) {
-      std::vector<std::uint8_t> line;
-      for (int y = 0; y < source.height; ++y) line.push_back(wide.pixel(x, y)[c]);
+      std::vector<std::uint8_t> line(source.height);
+      for (int y = 0; y < source.height; ++y) line[y] = wide.pixel(x, y)[c];
       const auto out = naive_axis(line, y0, y1, height);
       for (int y = 0; y < height; ++y) result.pixel(x, y)[c] = out[y];
     }

@@ -10,6 +10,11 @@
 
 namespace sinew {
 
+namespace {
+// Towards zero, as a C cast does and Pillow relies on.
+int truncated(double value) { return static_cast<int>(value); }
+}  // namespace
+
 AxisFilter triangle_filter(int source, float start, float end, int outputs) {
   const double scale = static_cast<double>(end - start) / outputs;  // the subtraction is float32's
   const double stretch = std::max(scale, 1.0);                      // also the support, whose unit is 1
@@ -23,8 +28,8 @@ AxisFilter triangle_filter(int source, float start, float end, int outputs) {
   std::vector<double> window(filter.taps);
   for (int k = 0; k < outputs; ++k) {
     const double center = start + (k + 0.5) * scale;
-    const int low = std::max(0, static_cast<int>(center - stretch + 0.5));
-    const int high = std::min(source, static_cast<int>(center + stretch + 0.5));
+    const int low = std::max(0, truncated(center - stretch + 0.5));
+    const int high = std::min(source, truncated(center + stretch + 0.5));
     double sum = 0;
     for (int j = 0; j < high - low; ++j) {
       const double distance = std::abs((j + low - center + 0.5) * inverse);
@@ -33,7 +38,7 @@ AxisFilter triangle_filter(int source, float start, float end, int outputs) {
     }
     for (int j = 0; j < high - low; ++j) {
       if (sum != 0.0) window[j] /= sum;
-      filter.row(k)[j] = static_cast<std::int32_t>(0.5 + window[j] * (1 << AxisFilter::kWeightBits));
+      filter.row(k)[j] = truncated(0.5 + window[j] * (1 << AxisFilter::kWeightBits));
     }
     filter.first[k] = low;
     filter.count[k] = high - low;
@@ -119,16 +124,19 @@ void resample(const Image& source, const AxisFilter& columns, const AxisFilter& 
   }
   const std::vector<std::uint8_t> padding =
       range.padded ? filtered_pad(columns, pad) : std::vector<std::uint8_t>(stride);
-  std::vector<std::int32_t> sums(stride);
+  std::vector<const std::uint8_t*> lines(rows.taps + 1);
+  std::vector<std::int32_t> weights(rows.taps + 1);
   for (int k = 0; k < rows.outputs(); ++k) {
-    kernels::VerticalRow row;
-    row.first = narrow.data() + (rows.count[k] > 0 ? rows.first[k] - range.first : 0) * stride;
-    row.weights = rows.row(k);
-    row.count = rows.count[k];
-    row.padding = padding.data();
-    row.outside = rows.outside[k];
-    row.stride = stride;
-    row.sums = sums.data();
+    kernels::VerticalRow row{lines.data(), weights.data(), 0, stride};
+    const auto add = [&](const std::uint8_t* line, std::int32_t weight) {
+      if (weight == 0) return;
+      lines[row.count] = line;
+      weights[row.count++] = weight;
+    };
+    for (int j = 0; j < rows.count[k]; ++j) {
+      add(&narrow[(rows.first[k] - range.first + j) * stride], rows.row(k)[j]);
+    }
+    add(padding.data(), rows.outside[k]);
     kernels::vertical(row, out + k * stride, avx2);
   }
 }

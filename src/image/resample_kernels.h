@@ -44,16 +44,13 @@ class HorizontalPass {
   mutable std::vector<std::uint8_t> tail_;  // the last rows again, with room to read past the end
 };
 
+/// One output row from weighted input rows; padding is an input row like the others.
 struct VerticalRow {
-  const std::uint8_t* first;
+  const std::uint8_t* const* lines;
   const std::int32_t* weights;
   int count;
-  const std::uint8_t* padding;
-  std::int32_t outside;
-  std::size_t stride;
-  std::int32_t* sums;  // scratch, stride long
+  std::size_t bytes;  // of each row
 };
-/// One output row: stride bytes.
 void vertical(const VerticalRow& row, std::uint8_t* out, bool avx2);
 
 }  // namespace sinew::kernels

@@ -114,20 +114,15 @@ TEST(ResampleKernels, Avx2EqualsPlain) {
         a.pop_back();
         b.pop_back();
         EXPECT_EQ(a, b);
-        kernels::VerticalRow row;
-        const std::int32_t weights[2] = {1234567, 4194304 - 1234567 - 99};
-        std::vector<std::int32_t> sums(outputs);
-        row.first = source.rgb.data();
-        row.weights = weights;
-        row.count = 2;
-        row.padding = a.data();
-        row.outside = 99;
-        row.stride = std::min<std::size_t>(outputs, std::size_t{3} * width / 2 + 1);
-        row.sums = sums.data();
-        kernels::vertical(row, a.data(), false);
-        row.padding = b.data();
-        kernels::vertical(row, b.data(), true);
-        EXPECT_EQ(a, b);
+        const std::uint8_t* lines[3] = {source.pixel(0, 0), source.pixel(0, 1), source.pixel(0, 2)};
+        const std::int32_t weights[3] = {1234567, 4194304 - 1234567 - 99, 99};
+        const std::size_t bytes = std::min(a.size(), std::size_t{3} * width);
+        for (int count = 0; count <= 3; ++count) {
+          const kernels::VerticalRow row{lines, weights, count, bytes};
+          kernels::vertical(row, a.data(), false);
+          kernels::vertical(row, b.data(), true);
+          EXPECT_EQ(a, b) << count;
+        }
       }
     }
   }

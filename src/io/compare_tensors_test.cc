@@ -24,6 +24,7 @@ using ::testing::Not;
 /// "name: a_name ~ b_name", with "(a)" behind it when A's is the reference.
 std::vector<std::string> pairs_of(const CompareReport& report) {
   std::vector<std::string> out;
+  out.reserve(report.rows.size());
   for (const CompareRow& row : report.rows) {
     out.push_back(
         fmt::format("{}: {} ~ {}{}", row.name, row.a_name, row.b_name, row.reference_is_b ? "" : " (a)"));

@@ -5,9 +5,8 @@
 #include <array>
 #include <cctype>
 #include <cstring>
+#include <exception>
 #include <filesystem>
-#include <new>
-#include <stdexcept>
 
 #include "base/error.h"
 #include "io/atomic_file.h"
@@ -85,10 +84,9 @@ void check_encodable(const Image& image) {
 Image allocate(int width, int height, const std::string& name) {
   try {
     return {width, height};
-  } catch (const std::bad_alloc&) {
-  } catch (const std::length_error&) {
+  } catch (const std::exception&) {  // bad_alloc or length_error
+    throw fail(ErrorCode::kLimit, "{}: no memory for a picture of {} x {} pixels", name, width, height);
   }
-  throw fail(ErrorCode::kLimit, "{}: no memory for a picture of {} x {} pixels", name, width, height);
 }
 
 Image upright(Image image, int orientation) {

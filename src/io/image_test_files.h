@@ -73,7 +73,7 @@ inline std::string make_png(int width, int height, const PngKind& kind,
     png_set_PLTE(png, info, kind.palette.data(), static_cast<int>(kind.palette.size()));
   if (kind.gamma) png_set_gAMA(png, info, 0.3);
   const png_byte alpha[2] = {0, 100};
-  const png_color_16 key = {1, 2, 3, 4, 5};
+  const png_color_16 key = {1, 2, 3, 4, 1};
   if (kind.transparency) {
     const bool palette = kind.colour_type == PNG_COLOR_TYPE_PALETTE;
     png_set_tRNS(png, info, palette ? alpha : nullptr, palette ? 2 : 0, palette ? nullptr : &key);

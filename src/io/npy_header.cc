@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -20,37 +19,38 @@ class HeaderParser {
   HeaderParser(std::string_view text, const std::string& where) : text_(text), where_(where) {}
 
   struct Result {
-    std::optional<std::string> descr;
-    std::optional<bool> fortran_order;
-    std::optional<std::vector<std::int64_t>> shape;
+    std::string descr;
+    bool fortran_order = false;
+    std::vector<std::int64_t> shape;
   };
 
   Result parse() {
     Result out;
+    bool descr = false;
+    bool order = false;
+    bool shape = false;
     expect('{');
     while (!accept('}')) {
       const std::string key = string();
       expect(':');
-      bool fresh = false;
-      if (key == "descr") {
+      if (key == "descr" && !std::exchange(descr, true)) {
         if (peek() == '[')
           throw fail(ErrorCode::kUnsupported, "{}: a structured dtype is not read here", where_);
-        fresh = !std::exchange(out.descr, string());
-      } else if (key == "fortran_order") {
-        fresh = !std::exchange(out.fortran_order, boolean());
-      } else if (key == "shape") {
-        fresh = !std::exchange(out.shape, tuple());
+        out.descr = string();
+      } else if (key == "fortran_order" && !std::exchange(order, true)) {
+        out.fortran_order = boolean();
+      } else if (key == "shape" && !std::exchange(shape, true)) {
+        out.shape = tuple();
+      } else {
+        damaged(fmt::format("the key {} twice or unexpected", quoted(key)));
       }
-      if (!fresh)
-        throw fail(ErrorCode::kFormat, "{}: .npy header has the key {} twice or unexpected", where_,
-                   quoted(key));
       if (!accept(',')) {
         expect('}');
         break;
       }
     }
     if (peek() != '\0') damaged("something after its dict");
-    if (!out.descr || !out.fortran_order || !out.shape) damaged("no descr, fortran_order or shape");
+    if (!descr || !order || !shape) damaged("no descr, fortran_order or shape");
     return out;
   }
 
@@ -175,10 +175,10 @@ NpyHeader read_npy_header(const std::function<std::vector<std::byte>(std::size_t
 
   const auto fields = HeaderParser(as_text(whole).substr(text_offset), where).parse();
   NpyHeader out;
-  read_dtype(*fields.descr, out, where);
-  out.fortran_order = *fields.fortran_order;
+  read_dtype(fields.descr, out, where);
+  out.fortran_order = fields.fortran_order;
   try {
-    out.shape = Shape(*fields.shape);
+    out.shape = Shape(fields.shape);
   } catch (const Error& e) {
     throw e.prefixed(where + ": ");
   }

@@ -179,7 +179,7 @@ Shape HeaderParser::parse_shape(ondemand::value value) {
   std::vector<std::int64_t> dims;
   std::int64_t product = 1;
   for (auto element : take(value.get_array(), "shape", "an array")) {
-    const auto dim = parse_integer(take(std::move(element), "shape", "an array of integers"), "shape");
+    const auto dim = parse_integer(take(element, "shape", "an array of integers"), "shape");
     if (dims.size() == Shape::kMaxRank) throw breach("shape has more than {} dimensions", Shape::kMaxRank);
     if (dim > std::numeric_limits<std::int64_t>::max()) throw breach("shape has the dimension {}", dim);
     dims.push_back(static_cast<std::int64_t>(dim));
@@ -196,8 +196,7 @@ void HeaderParser::parse_offsets(ondemand::value value, Stated& stated) {
   std::size_t count = 0;
   for (auto element : take(value.get_array(), "data_offsets", "an array")) {
     if (count == offsets.size()) throw breach("data_offsets has more than two values");
-    offsets[count++] =
-        parse_integer(take(std::move(element), "data_offsets", "two integers"), "data_offsets");
+    offsets[count++] = parse_integer(take(element, "data_offsets", "two integers"), "data_offsets");
   }
   if (count != offsets.size()) throw breach("data_offsets has {} values, expected two", count);
   stated.begin = offsets[0];
@@ -211,6 +210,7 @@ std::uint64_t HeaderParser::parse_integer(ondemand::value value, std::string_vie
   token = token.substr(0, token.find_last_not_of(kJsonSpace) + 1);
   std::uint64_t number = 0;
   const char* const end = token.data() + token.size();
+  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): `end` is the size information
   const auto [stop, error] = std::from_chars(token.data(), end, number);
   if (error != std::errc() || stop != end || (token.size() > 1 && token.front() == '0')) {
     throw breach("{} holds '{}', expected a non-negative integer", field, printable(token, 40));

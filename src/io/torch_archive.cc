@@ -19,7 +19,6 @@ namespace {
 
 using pickle::Kind;
 using pickle::Ref;
-using pickle::Value;
 
 // Deflated storages have to be held in memory; torch never deflates, so only re-packed archives pay.
 constexpr std::uint64_t kMaxInflated = std::uint64_t{1} << 30;
@@ -333,6 +332,7 @@ std::vector<std::int64_t> TorchArchive::integers(const std::string& name, std::s
                 Shape::kMaxRank);
   }
   std::vector<std::int64_t> out;
+  out.reserve(value->items.size());
   for (const Ref item : value->items) out.push_back(integer(name, field, item));
   return out;
 }

@@ -27,7 +27,11 @@ void Linear::check(const Program& program) const {
     rules.dtype(out, {DType::kF64});
   } else {
     rules.same_dtype(x, weight);
-    rules.dtype(out, {DType::kF32, DType::kBF16});
+    if (rules.value(x).dtype == DType::kBF16) {
+      rules.dtype(out, {DType::kF32, DType::kBF16});
+    } else {
+      rules.dtype(out, {DType::kF32});
+    }
   }
   rules.shape(out, {m, n});
   if (bias) {

@@ -10,23 +10,23 @@ namespace sinew {
 namespace {
 
 struct Case {
-  DType dtype;
   const char* name;
   std::size_t size;
+  DType dtype;
   bool floating;
 };
 
 constexpr Case kCases[] = {
-    {DType::kBool, "bool", 1, false}, {DType::kU8, "u8", 1, false},   {DType::kI8, "i8", 1, false},
-    {DType::kU16, "u16", 2, false},   {DType::kI16, "i16", 2, false}, {DType::kF16, "f16", 2, true},
-    {DType::kBF16, "bf16", 2, true},  {DType::kU32, "u32", 4, false}, {DType::kI32, "i32", 4, false},
-    {DType::kF32, "f32", 4, true},    {DType::kU64, "u64", 8, false}, {DType::kI64, "i64", 8, false},
-    {DType::kF64, "f64", 8, true},
+    {"bool", 1, DType::kBool, false}, {"u8", 1, DType::kU8, false},   {"i8", 1, DType::kI8, false},
+    {"u16", 2, DType::kU16, false},   {"i16", 2, DType::kI16, false}, {"f16", 2, DType::kF16, true},
+    {"bf16", 2, DType::kBF16, true},  {"u32", 4, DType::kU32, false}, {"i32", 4, DType::kI32, false},
+    {"f32", 4, DType::kF32, true},    {"u64", 8, DType::kU64, false}, {"i64", 8, DType::kI64, false},
+    {"f64", 8, DType::kF64, true},
 };
 
 TEST(DType, NamesAndSizes) {
   EXPECT_EQ(std::size(kCases), 13U);
-  for (const auto& [dtype, name, size, floating] : kCases) {
+  for (const auto& [name, size, dtype, floating] : kCases) {
     EXPECT_EQ(to_string(dtype), name);
     EXPECT_EQ(parse_dtype(name), dtype);
     EXPECT_EQ(size_of(dtype), size) << name;

@@ -31,7 +31,18 @@ bool TensorView::contiguous() const {
   return true;
 }
 
-std::size_t TensorView::bytes() const { return static_cast<std::size_t>(shape.count()) * size_of(dtype); }
+namespace {
+
+/// Bytes of a dense tensor; a shape from outside may have a count that fits in 63 bits and a size that does not.
+std::size_t dense_bytes(DType dtype, const Shape& shape) {
+  const auto bytes = checked_mul(static_cast<std::size_t>(shape.count()), size_of(dtype));
+  if (!bytes) throw fail(ErrorCode::kLimit, "a tensor {}{} has more than 2^64 bytes", to_string(dtype), to_string(shape));
+  return *bytes;
+}
+
+}  // namespace
+
+std::size_t TensorView::bytes() const { return dense_bytes(dtype, shape); }
 
 void AlignedBuffer::Free::operator()(std::byte* p) const { std::free(p); }
 
@@ -44,7 +55,7 @@ AlignedBuffer::AlignedBuffer(std::size_t bytes) : size_(bytes) {
 }
 
 Tensor::Tensor(DType dtype, const Shape& shape)
-    : dtype_(dtype), shape_(shape), buffer_(static_cast<std::size_t>(shape.count()) * size_of(dtype)) {}
+    : dtype_(dtype), shape_(shape), buffer_(dense_bytes(dtype, shape)) {}
 
 Tensor Tensor::clone() const {
   Tensor out(dtype_, shape_);

@@ -52,7 +52,7 @@ struct TensorView {
 
   /// True when elements lie in row-major order without gaps.
   bool contiguous() const;
-  /// count * size_of(dtype).
+  /// count * size_of(dtype). Throws Error (kLimit) when that does not fit.
   std::size_t bytes() const;
   /// The elements of a contiguous, aligned view; asserts dtype, order and alignment.
   template <typename T>
@@ -86,7 +86,7 @@ class AlignedBuffer {
 class Tensor {
  public:
   Tensor() = default;
-  /// Zero-filled.
+  /// Zero-filled. Throws Error (kLimit) when the memory cannot be had.
   Tensor(DType dtype, const Shape& shape);
   template <typename T>
   static Tensor of(const Shape& shape, std::span<const T> values) {

@@ -37,6 +37,7 @@ Tensor row(std::initializer_list<T> values) {
 
 std::vector<double> elements(const TensorView& view) {
   std::vector<double> out;
+  out.reserve(static_cast<std::size_t>(view.shape.count()));
   for (std::int64_t i = 0; i < view.shape.count(); ++i) out.push_back(element(view, i));
   return out;
 }

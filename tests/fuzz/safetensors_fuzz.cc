@@ -32,15 +32,21 @@ void check(std::span<const std::byte> bytes) {
   require(covered == bytes.size() - sizeof(length) - length);
 }
 
+bool loads(std::span<const std::byte> bytes) {
+  try {
+    check(bytes);
+    return true;
+  } catch (const sinew::Error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   // The length field in front is the fuzzer's biggest obstacle: besides the bytes as they are, try the input
   // as a header whose length is right, up to its first newline, with data behind it.
-  try {
-    check({reinterpret_cast<const std::byte*>(data), size});
-  } catch (const sinew::Error&) {
-  }
+  loads({reinterpret_cast<const std::byte*>(data), size});
   const auto* end = data;
   while (end != data + size && *end != '\n') ++end;
   const auto length = static_cast<std::uint64_t>(end - data);
@@ -49,9 +55,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto* first = reinterpret_cast<const std::byte*>(data);
   file.insert(file.end(), first, first + length);
   if (length < size) file.insert(file.end(), first + length + 1, first + size);
-  try {
-    check(file);
-  } catch (const sinew::Error&) {
-  }
+  loads(file);
   return 0;
 }

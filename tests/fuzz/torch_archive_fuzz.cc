@@ -28,10 +28,14 @@ void read(std::span<const std::byte> bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   read(std::as_bytes(std::span(data, size)));
-  // The CRC keeps changed pickles out, so the input also serves as the pickle of a sound archive with two storages.
+  // The CRC keeps changed pickles out, so the input also serves as the pickle of a sound archive with two
+  // storages.
   const std::string pickle(reinterpret_cast<const char*>(data), size);
-  const std::string archive =
-      sinew::TestZip().add("r/data.pkl", pickle).add("r/data/0", std::string(24, '\1')).add("r/data/1", "").build();
+  const std::string archive = sinew::TestZip()
+                                  .add("r/data.pkl", pickle)
+                                  .add("r/data/0", std::string(24, '\1'))
+                                  .add("r/data/1", "")
+                                  .build();
   read(sinew::bytes_of(archive));
   return 0;
 }

@@ -31,9 +31,17 @@ std::int64_t count_numbered(const Sources& sources, const std::string& prefix) {
 }
 
 /// Extent `axis` of a tensor, when it is there with that many axes; else leaves the value alone.
-void read_extent(const Sources& sources, const std::string& name, int rank, int axis, std::int64_t& value) {
+void read_extent(const Sources& sources, const std::string& file, const std::string& name, int rank, int axis,
+                 std::int64_t& value) {
   const TensorView* view = sources.find(name);
-  if (view != nullptr && view->shape.rank() == rank && view->shape[axis] > 0) value = view->shape[axis];
+  if (view == nullptr || view->shape.rank() != rank || view->shape[axis] <= 0) return;
+  // Far above any network, and far below where products of two widths overflow: a shape costs a file nothing.
+  constexpr std::int64_t kMaxWidth = 1 << 20;
+  if (view->shape[axis] > kMaxWidth) {
+    throw fail(ErrorCode::kMismatch, "{}: {} has shape {}, no width of the network is above {}", file, name, to_string(view->shape),
+               kMaxWidth);
+  }
+  value = view->shape[axis];
 }
 
 void expect_pair(std::vector<ExpectedTensor>& list, const std::string& prefix, const Shape& weight) {
@@ -101,12 +109,12 @@ Config derive_config(const Sources& sources, const std::string& file) {
                 "`sinew inspect` lists the tensors of a file");
   }
   Config config;
-  read_extent(sources, "backbone.pos_embed", 3, 2, config.embed);
-  read_extent(sources, "backbone.blocks.0.mlp.fc1.weight", 2, 0, config.mlp);
-  read_extent(sources, "mano_head.transformer.pos_embedding", 3, 2, config.head_dim);
+  read_extent(sources, file, "backbone.pos_embed", 3, 2, config.embed);
+  read_extent(sources, file, "backbone.blocks.0.mlp.fc1.weight", 2, 0, config.mlp);
+  read_extent(sources, file, "mano_head.transformer.pos_embedding", 3, 2, config.head_dim);
   const std::string layer = "mano_head.transformer.transformer.layers.";
-  read_extent(sources, layer + "0.1.fn.to_q.weight", 2, 0, config.head_inner);
-  read_extent(sources, layer + "0.2.fn.net.0.weight", 2, 0, config.head_mlp);
+  read_extent(sources, file, layer + "0.1.fn.to_q.weight", 2, 0, config.head_inner);
+  read_extent(sources, file, layer + "0.2.fn.net.0.weight", 2, 0, config.head_mlp);
   config.depth = count_numbered(sources, "backbone.blocks.");
   config.head_depth = count_numbered(sources, layer);
   if (config.depth == 0) throw fail(ErrorCode::kMismatch, "{}: no backbone.blocks.*, expected at least one", file);

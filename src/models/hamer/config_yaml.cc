@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "io/mapped_file.h"
+#include "io/printable.h"
 #include "models/hamer/config.h"
 
 namespace sinew::hamer {
@@ -20,13 +21,13 @@ class Reader {
  public:
   Reader(const YAML::Node& root, const std::string& name) : root_(root), name_(name) {}
 
-  /// The node at a dotted path, or nothing.
+  /// The node at a dotted path, or nothing. A step that is there but has no keys is an error, not an absence.
   std::optional<YAML::Node> find(const std::string& path) const {
     YAML::Node node;
     node.reset(root_);
     for (std::size_t start = 0; start <= path.size();) {
       const std::size_t dot = std::min(path.find('.', start), path.size());
-      if (!node.IsMap()) return std::nullopt;
+      if (!node.IsMap()) throw fail(ErrorCode::kFormat, "{}: {} must be a mapping", name_, path.substr(0, start - 1));
       const YAML::Node next = static_cast<const YAML::Node&>(node)[path.substr(start, dot - start)];
       if (!next.IsDefined() || next.IsNull()) return std::nullopt;
       node.reset(next);
@@ -59,7 +60,7 @@ class Reader {
   void require_word(const std::string& path, const std::string& expected) const {
     const auto word = get<std::string>(path);
     if (word && *word != expected) {
-      throw fail(ErrorCode::kUnsupported, "{}: {} is {}, only {} is supported", name_, path, *word, expected);
+      throw fail(ErrorCode::kUnsupported, "{}: {} is {}, only {} is supported", name_, path, printable(*word), expected);
     }
   }
 
@@ -84,6 +85,7 @@ void read_head(const Reader& reader, const std::string& name, Config& config) {
     }
     config.head_heads = config.head_inner / *dim_head;
   }
+  reader.require_word(decoder + "norm", "layer");
   std::vector<std::string> problems;
   reader.compare(decoder + "heads", config.head_heads, problems);
   reader.compare(decoder + "depth", config.head_depth, problems);
@@ -102,7 +104,7 @@ void apply_yaml_text(const std::string& text, const std::string& name, Config& c
   try {
     root = YAML::Load(text);
   } catch (const YAML::Exception& error) {
-    throw fail(ErrorCode::kFormat, "{}: not YAML: {}", name, error.what());
+    throw fail(ErrorCode::kFormat, "{}: not YAML: {}", name, printable(error.what()));
   }
   if (!root.IsMap()) throw fail(ErrorCode::kFormat, "{}: expected a mapping with MODEL and EXTRA", name);
   const Reader reader(root, name);
@@ -114,6 +116,12 @@ void apply_yaml_text(const std::string& text, const std::string& name, Config& c
   const auto image_size = reader.get<std::int64_t>("MODEL.IMAGE_SIZE");
   if (image_size && *image_size != kImageRows) {
     throw fail(ErrorCode::kUnsupported, "{}: MODEL.IMAGE_SIZE is {}, only {} is supported", name, *image_size, kImageRows);
+  }
+  // The loader sets it when it is absent; another shape would be another crop (spec hamer 2.3).
+  const auto box_shape = reader.get<std::vector<std::int64_t>>("MODEL.BBOX_SHAPE");
+  if (box_shape && *box_shape != std::vector{kImageColumns, kImageRows}) {
+    throw fail(ErrorCode::kUnsupported, "{}: MODEL.BBOX_SHAPE is [{}], only [{}, {}] is supported", name, fmt::join(*box_shape, ", "),
+               kImageColumns, kImageRows);
   }
   reader.read_triple("MODEL.IMAGE_MEAN", config.image_mean);
   reader.read_triple("MODEL.IMAGE_STD", config.image_std);

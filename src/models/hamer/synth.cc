@@ -110,17 +110,6 @@ double bell_random(std::uint64_t z) {
   return (total / 65536.0 - 2.0 + 2.0 / 65536.0) * 1.7320508075688772;
 }
 
-void check_sizes(const Config& c) {
-  const bool good = c.embed > 0 && c.embed <= 16384 && c.embed % kBackboneHeadDim == 0 && c.mlp > 0 && c.mlp <= 65536 &&
-                    c.depth > 0 && c.depth < 1000 && c.head_depth > 0 && c.head_depth < 1000;
-  if (!good) {
-    throw fail(ErrorCode::kUsage,
-               "width {} (a multiple of {} up to 16384), mlp {} (1 to 65536), depth {} and head depth {} (1 to 999) are not sizes "
-               "the network can have",
-               c.embed, kBackboneHeadDim, c.mlp, c.depth, c.head_depth);
-  }
-}
-
 /// Makes the tensors one after the other, a few million elements at a time.
 void stream_values(const SynthOptions& options, const std::vector<ExpectedTensor>& tensors, ThreadPool& pool,
                    const std::function<void(std::span<const std::byte>)>& write, Progress& progress) {
@@ -180,8 +169,19 @@ std::uint8_t hpg1_pixel(std::uint64_t seed, std::uint64_t i) {
   return static_cast<std::uint8_t>(draw(start_of("input.u8", seed), static_cast<std::int64_t>(i)) >> 56);
 }
 
+void check_synthetic_sizes(const Config& c) {
+  const bool good = c.embed > 0 && c.embed <= 16384 && c.embed % kBackboneHeadDim == 0 && c.mlp > 0 && c.mlp <= 65536 &&
+                    c.depth > 0 && c.depth < 1000 && c.head_depth > 0 && c.head_depth < 1000;
+  if (!good) {
+    throw fail(ErrorCode::kUsage,
+               "width {} (a multiple of {} up to 16384), mlp {} (1 to 65536), depth {} and head depth {} (1 to 999) are not sizes "
+               "the network can have",
+               c.embed, kBackboneHeadDim, c.mlp, c.depth, c.head_depth);
+  }
+}
+
 void write_synthetic_checkpoint(const std::string& path, const SynthOptions& options, ThreadPool& pool) {
-  check_sizes(options.config);
+  check_synthetic_sizes(options.config);
   if (options.format == CheckpointFormat::kTorch) {
     write_with<TorchArchiveWriter>(path, options, pool);
   } else {

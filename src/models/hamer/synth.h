@@ -31,6 +31,9 @@ void synth_values(Generator generator, std::uint64_t seed, const ExpectedTensor&
 /// Element i of HPG1's image: 8 bits under the name "input.u8".
 std::uint8_t hpg1_pixel(std::uint64_t seed, std::uint64_t i);
 
+/// Throws Error (kUsage) for sizes that the network cannot have.
+void check_synthetic_sizes(const Config& config);
+
 /// Writes the checkpoint, with a progress line, atomically. Throws Error (kIo), (kUsage) for sizes the network cannot have.
 void write_synthetic_checkpoint(const std::string& path, const SynthOptions& options, ThreadPool& pool);
 
