@@ -145,6 +145,15 @@ double angle(std::span<const double> a, std::span<const double> b) {
   return std::acos(std::clamp((trace - 1) / 2, -1.0, 1.0)) * 180 / M_PI;
 }
 
+/// How short the shorter of Gram-Schmidt's two vectors is, at most 1: an error of the six numbers is magnified by its inverse. A trained
+/// network's are near 1; of the narrow golden's 16 random joints one has 0.19.
+double conditioning(std::span<const double> six) {
+  const auto dot = [&](std::size_t a, std::size_t b) { return six[a] * six[b] + six[a + 1] * six[b + 1] + six[a + 2] * six[b + 2]; };
+  const double first = dot(0, 0);
+  const double rest = dot(3, 3) - dot(0, 3) * dot(0, 3) / first;
+  return std::min({1.0, std::sqrt(first), std::sqrt(rest)});
+}
+
 void HamerGolden::expect_bf16_bars(const Compiled& compiled) const {
   const TensorView* golden = stages_->find("f64.features");
   const std::string name = golden != nullptr ? "f64.features" : "f64.features.rows";
@@ -165,10 +174,15 @@ void HamerGolden::expect_bf16_bars(const Compiled& compiled) const {
   }
   EXPECT_GE(ab / std::sqrt(aa * bb), 0.9995);
   const Tensor rotations = convert(stages_->get("f64.rotmat"), DType::kF64);
+  const Tensor pose = convert(stages_->get("f64.pose6d"), DType::kF64);
   const Tensor ours = compiled.output("rotmat");
+  double mean = 0;
   for (std::size_t joint = 0; joint < 16; ++joint) {
-    EXPECT_LE(angle(ours.as<double>().subspan(9 * joint, 9), rotations.as<double>().subspan(9 * joint, 9)), 0.5) << joint;
+    const double error = angle(ours.as<double>().subspan(9 * joint, 9), rotations.as<double>().subspan(9 * joint, 9));
+    mean += error / 16;
+    EXPECT_LE(error, 0.5 / conditioning(pose.as<double>().subspan(6 * joint, 6))) << "joint " << joint;
   }
+  EXPECT_LE(mean, 0.5);
 }
 
 TEST_F(HamerGolden, NarrowF32) {

@@ -121,6 +121,16 @@ class Shape3d {
     }
     return nearest - kWidth * std::log(sum);
   }
+  /// True when a ray along z through (x, y) cannot meet the surface, which lies within ln(parts) smoothing
+  /// widths of a bone.
+  bool misses(double x, double y) const {
+    constexpr double kMargin = 0.0085;
+    const auto near = [&](const Bone& bone) {
+      const Bone flat = {{bone.a[0], bone.a[1], 0}, {bone.b[0], bone.b[1], 0}, bone.radius_a, bone.radius_b};
+      return flat.distance({x, y, 0}) < kMargin;
+    };
+    return std::ranges::none_of(parts_, [&](const auto& part) { return std::ranges::any_of(part, near); });
+  }
   Vec3 normal(const Vec3& p) const {
     constexpr double kStep = 2e-4;
     Vec3 n{};
@@ -269,6 +279,7 @@ Vec3 skin_colour(const Scene& scene, const Vec3& p) {
 /// The colour seen through one point of the picture: sphere tracing along +z.
 Vec3 trace(const Scene& scene, const Camera& camera, double px, double py, const Vec3& behind) {
   Vec3 p = {(px - camera.x) / camera.scale, (py - camera.y) / camera.scale, -0.15};
+  if (scene.shape.misses(p[0], p[1])) return behind;
   for (int step = 0; step < 64 && p[2] < 0.15; ++step) {
     const double d = scene.shape.distance(p);
     if (d < 1e-4) return skin_colour(scene, p);

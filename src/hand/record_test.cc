@@ -100,9 +100,9 @@ TEST(Record, NumbersComeBackExactly) {
   result.rotmats[1] = -1.0 / 3;
   result.rotmats[2] = 1e-300;
   const Json json = Json::parse(to_json(result, context()));
-  EXPECT_EQ(json["rotmats"][0][0].get<float>(), 0.1F);
-  EXPECT_EQ(json["rotmats"][0][1].get<double>(), -1.0 / 3);
-  EXPECT_EQ(json["rotmats"][0][2].get<double>(), 1e-300);
+  EXPECT_EQ(json["rotmats"][0][0][0].get<float>(), 0.1F);
+  EXPECT_EQ(json["rotmats"][0][0][1].get<double>(), -1.0 / 3);
+  EXPECT_EQ(json["rotmats"][0][0][2].get<double>(), 1e-300);
 }
 
 TEST(Record, AnyFileNameGivesValidJson) {

@@ -250,11 +250,9 @@ std::vector<std::string> small_files() {
 
 TEST(ImageCodec, RefusesEveryTruncation) {
   for (const std::string& file : small_files()) {
-    const bool arithmetic = file == gradient_jpeg(64, 48, {.arithmetic = true});
     for (std::size_t size = 0; size < file.size(); size += 16)
       EXPECT_EQ(refusal(file.substr(0, size)), ErrorCode::kFormat);
     for (std::size_t cut = 1; cut <= 12; ++cut) {
-      if (arithmetic && cut > 2) continue;
       EXPECT_EQ(refusal(file.substr(0, file.size() - cut)), ErrorCode::kFormat) << cut;
     }
   }

@@ -21,6 +21,7 @@ void read(std::span<const std::byte> bytes) {
     }
     checkpoint->verify();
   } catch (const sinew::Error&) {
+    return;
   }
 }
 
