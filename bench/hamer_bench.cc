@@ -1,5 +1,5 @@
-// One crop through the full-size network, random weights: time and share of the machine's peak, which is measured in the same run with the
-// library's own largest product.
+// One crop through the full-size network, random weights: time and share of the machine's peak, which is
+// measured in the same run with the library's own largest product.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -22,7 +22,8 @@ class RandomWeights final : public WeightSource {
  public:
   TensorView load(const std::string& name, DType dtype, const Shape& shape) override {
     Tensor values(DType::kF32, shape);
-    hamer::synth_values(hamer::Generator::kNormal, 1, {name, shape}, 0, shape.count(), values.as<float>().data());
+    hamer::synth_values(hamer::Generator::kNormal, 1, {name, shape}, 0, shape.count(),
+                        values.as<float>().data());
     current_ = convert(values, dtype);
     return current_;
   }
@@ -44,7 +45,8 @@ class HeadersOnly final : public Checkpoint {
   void release(const TensorView&) const override {}
 };
 
-/// GFLOP/s of one product large enough to be bound by arithmetic, on all threads: what the network is held against.
+/// GFLOP/s of one product large enough to be bound by arithmetic, on all threads: what the network is held
+/// against.
 double peak_gflops(Policy policy, Backend& backend) {
   ProgramBuilder builder("peak");
   constexpr std::int64_t kSide = 1536;
@@ -83,7 +85,8 @@ void run_hamer(benchmark::State& state, Policy policy, int threads) {
   const double flops = session->program().flops();
   state.counters["GFLOP/s"] = benchmark::Counter(flops / 1e9, benchmark::Counter::kIsIterationInvariantRate);
   // 100 % would be the whole network at the speed of the library's best product.
-  state.counters["of_peak"] = benchmark::Counter(flops / 1e9 / peak, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["of_peak"] =
+      benchmark::Counter(flops / 1e9 / peak, benchmark::Counter::kIsIterationInvariantRate);
   state.counters["peak_GFLOP/s"] = peak;
   state.counters["weights_MB"] = static_cast<double>(session->weight_bytes()) / 1e6;
 }
@@ -92,8 +95,10 @@ void register_all() {
   const int all = available_cpus();
   for (const Policy policy : {Policy::kF32, Policy::kBF16}) {
     for (const int threads : all > 1 ? std::vector<int>{1, all} : std::vector<int>{1}) {
-      const std::string name = std::string("hamer/") + std::string(to_string(policy)) + "/threads:" + std::to_string(threads);
-      benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) { run_hamer(state, policy, threads); })
+      const std::string name =
+          std::string("hamer/") + std::string(to_string(policy)) + "/threads:" + std::to_string(threads);
+      benchmark::RegisterBenchmark(name.c_str(),
+                                   [=](benchmark::State& state) { run_hamer(state, policy, threads); })
           ->Unit(benchmark::kMillisecond)
           ->UseRealTime()
           ->MinTime(3);

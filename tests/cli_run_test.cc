@@ -28,7 +28,9 @@ class CliRun : public testing::Test {
     write_safetensors(folder_.file("x.safetensors"), {{"image", image}});
     write_safetensors(folder_.file("u8.safetensors"), {{"image", bytes}});
   }
-  static Crop cut(bool is_right = true) { return crop(CropKind::kPillow, test_frame(), crop_geometry(kBox, 2.0), is_right); }
+  static Crop cut(bool is_right = true) {
+    return crop(CropKind::kPillow, test_frame(), crop_geometry(kBox, 2.0), is_right);
+  }
   Ran sinew(const std::vector<std::string>& arguments) { return run_sinew(folder_.file(""), arguments); }
   /// `sinew run` with the tiny model, quietly.
   void run(const std::string& in, const std::string& out, const std::vector<std::string>& more = {}) {
@@ -63,10 +65,12 @@ TEST_F(CliRun, OutputsHaveTheirNamesAndShapes) {
   EXPECT_EQ(file->metadata().at("policy"), "f32") << "f32 unless told otherwise, on any machine";
   EXPECT_EQ(file->metadata().count("backend"), 1U);
   EXPECT_EQ(file->metadata().count("program"), 1U);
-  for (std::int64_t i = 0; i < 144; ++i) EXPECT_EQ(element(file->get("out157"), i), element(file->get("rotmat"), i));
+  for (std::int64_t i = 0; i < 144; ++i)
+    EXPECT_EQ(element(file->get("out157"), i), element(file->get("rotmat"), i));
 }
 
-/// Both programs on both backends give every stage the same values; `compare` says so, and says when it is not so.
+/// Both programs on both backends give every stage the same values; `compare` says so, and says when it is
+/// not so.
 TEST_F(CliRun, ProgramsAndBackendsAgreeStageByStage) {
   run("x.safetensors", "truth.safetensors", {"--backend", "reference", "--program", "plain", "--trace"});
   const auto truth = open("truth.safetensors");
@@ -76,13 +80,15 @@ TEST_F(CliRun, ProgramsAndBackendsAgreeStageByStage) {
   const struct {
     const char* name;
     std::vector<std::string> options;
-    const char* rtol;  // the bars: 1e-6 for the reference in double, 2e-4 for f32, relative to a stage's largest value
+    const char* rtol;  // the bars: 1e-6 for the reference in double, 2e-4 for f32, relative to a
+                       // stage's largest value
   } cases[] = {{"a.safetensors", {"--backend", "reference", "--program", "fused", "--trace"}, "1e-6"},
                {"b.safetensors", {"--backend", "cpu", "--program", "plain", "--trace"}, "2e-4"},
                {"c.safetensors", {"--backend", "cpu", "--program", "fused", "--trace"}, "2e-4"}};
   for (const auto& c : cases) {
     run("x.safetensors", c.name, c.options);
-    const Ran same = sinew({"compare", c.name, "truth.safetensors", "--rtol", c.rtol, "--atol", "0", "--json"});
+    const Ran same =
+        sinew({"compare", c.name, "truth.safetensors", "--rtol", c.rtol, "--atol", "0", "--json"});
     EXPECT_EQ(same.status, 0) << c.name << same.out << same.err;
     EXPECT_TRUE(Json::parse(same.out).is_object());
     EXPECT_GT(open(c.name)->tensors().size(), 20U) << c.name;
@@ -90,7 +96,10 @@ TEST_F(CliRun, ProgramsAndBackendsAgreeStageByStage) {
     EXPECT_EQ(strict.status, 1) << "not bit for bit the same: " << c.name;
     EXPECT_EQ(strict.err, "");
   }
-  EXPECT_EQ(sinew({"compare", "truth.safetensors", "truth.safetensors", "--rtol", "0", "--atol", "0", "--strict"}).status, 0);
+  EXPECT_EQ(
+      sinew({"compare", "truth.safetensors", "truth.safetensors", "--rtol", "0", "--atol", "0", "--strict"})
+          .status,
+      0);
   run("x.safetensors", "d.safetensors");
   EXPECT_EQ(sinew({"compare", "d.safetensors", "truth.safetensors", "--rtol", "2e-4"}).status, 0);
   EXPECT_EQ(sinew({"compare", "d.safetensors", "truth.safetensors", "--rtol", "2e-4", "--strict"}).status, 1)
@@ -102,7 +111,8 @@ TEST_F(CliRun, BytesAndFilters) {
   run("u8.safetensors", "bytes.safetensors", {"--input", "u8"});
   EXPECT_EQ(sinew({"compare", "bytes.safetensors", "float.safetensors", "--rtol", "2e-4"}).status, 0);
   run("x.safetensors", "only.safetensors", {"--trace", "--only", "block.0.*"});
-  for (const auto& [name, view] : open("only.safetensors")->tensors()) EXPECT_TRUE(name.starts_with("block.0.")) << name;
+  for (const auto& [name, view] : open("only.safetensors")->tensors())
+    EXPECT_TRUE(name.starts_with("block.0.")) << name;
   EXPECT_GT(open("only.safetensors")->tensors().size(), 0U);
 }
 
@@ -113,7 +123,8 @@ TEST_F(CliRun, IsDeterministic) {
 }
 
 TEST_F(CliRun, RefusesInputsThatAreNotTheNetworks) {
-  const auto write = [&](const std::string& name, const std::string& tensor, DType dtype, const Shape& shape) {
+  const auto write = [&](const std::string& name, const std::string& tensor, DType dtype,
+                         const Shape& shape) {
     const Tensor value(dtype, shape);
     write_safetensors(folder_.file(name), {{tensor, value}});
     return name;
@@ -129,7 +140,8 @@ TEST_F(CliRun, RefusesInputsThatAreNotTheNetworks) {
   refused("u8.safetensors", "--input u8 takes bytes");
   refused("missing.safetensors", "missing.safetensors: no such file");
   refused("photo.png", "photo.png");
-  const std::vector<std::string> base = {"run", tiny_model(), "--in", "x.safetensors", "--out", "y.safetensors"};
+  const std::vector<std::string> base = {"run",           tiny_model(), "--in",
+                                         "x.safetensors", "--out",      "y.safetensors"};
   const auto with = [&](const std::vector<std::string>& more) {
     std::vector<std::string> all = base;
     all.insert(all.end(), more.begin(), more.end());
@@ -141,8 +153,10 @@ TEST_F(CliRun, RefusesInputsThatAreNotTheNetworks) {
   expect_refused(with({"--policy", "int3"}), 2, "no policy is called int3");
   expect_refused(with({"--only", "nothing*"}), 2, "no output has such a name");
   expect_refused(with({"--backend", "tpu"}), 2, "tpu");
-  expect_refused({"run", "missing.ckpt", "--in", "x.safetensors", "--out", "y.safetensors"}, 1, "missing.ckpt: no such file");
-  expect_refused({"run", tiny_model(), "--in", "x.safetensors", "--out", "no/such/y.safetensors"}, 1, "no/such/y.safetensors");
+  expect_refused({"run", "missing.ckpt", "--in", "x.safetensors", "--out", "y.safetensors"}, 1,
+                 "missing.ckpt: no such file");
+  expect_refused({"run", tiny_model(), "--in", "x.safetensors", "--out", "no/such/y.safetensors"}, 1,
+                 "no/such/y.safetensors");
 }
 
 TEST_F(CliRun, CropIsWhatHandsFeeds) {
@@ -159,13 +173,15 @@ TEST_F(CliRun, CropIsWhatHandsFeeds) {
     ASSERT_EQ(file->get("input.u8").shape, (Shape{1, 3, 256, 192}));
 
     run("crop.safetensors", "out.safetensors");
-    const Ran ran = sinew({"hands", "photo.png", "--box", box, "--model", tiny_model(), "--policy", "f32", "--threads", "1", "--json"});
+    const Ran ran = sinew({"hands", "photo.png", "--box", box, "--model", tiny_model(), "--policy", "f32",
+                           "--threads", "1", "--json"});
     ASSERT_EQ(ran.status, 0) << ran.err;
     const Json record = Json::parse(ran.out);
     const auto out = open("out.safetensors");
     const TensorView& rotmat = out->get("rotmat");
     for (std::size_t i = 0; i < 144; ++i) {
-      EXPECT_EQ(record["rotmats"][i / 9][i / 3 % 3][i % 3], element(rotmat, static_cast<std::int64_t>(i))) << i;
+      EXPECT_EQ(record["rotmats"][i / 9][i / 3 % 3][i % 3], element(rotmat, static_cast<std::int64_t>(i)))
+          << i;
     }
   }
 }
@@ -175,13 +191,20 @@ TEST_F(CliRun, CropOptions) {
   EXPECT_EQ(whole.status, 0);
   EXPECT_EQ(lines_of(whole.err), 1);
   EXPECT_THAT(whole.err, HasSubstr("no box given"));
-  ASSERT_EQ(sinew({"crop", "photo.png", "--box", kBoxText, "--square", "--crop", "opencv", "--rescale", "1.5", "--out", "crop.png"}).status, 0);
+  ASSERT_EQ(sinew({"crop", "photo.png", "--box", kBoxText, "--square", "--crop", "opencv", "--rescale", "1.5",
+                   "--out", "crop.png"})
+                .status,
+            0);
   const Image square = read_image(folder_.file("crop.png"));
   EXPECT_EQ(square.width, 256);
-  EXPECT_EQ(square.rgb, to_image(crop(CropKind::kOpenCV, test_frame(), crop_geometry(kBox, 1.5), true, true)).rgb);
+  EXPECT_EQ(square.rgb,
+            to_image(crop(CropKind::kOpenCV, test_frame(), crop_geometry(kBox, 1.5), true, true)).rgb);
   // Blurred pixels are not bytes any more: the file has the normalised image alone.
   write_image(folder_.file("large.png"), test_frame(300, 300));
-  ASSERT_EQ(sinew({"crop", "large.png", "--box", "0,0,300,300", "--crop", "opencv", "--out", "blur.safetensors"}).status, 0);
+  ASSERT_EQ(
+      sinew({"crop", "large.png", "--box", "0,0,300,300", "--crop", "opencv", "--out", "blur.safetensors"})
+          .status,
+      0);
   EXPECT_EQ(open("blur.safetensors")->find("input.u8"), nullptr);
   EXPECT_NE(open("blur.safetensors")->find("image"), nullptr);
 }

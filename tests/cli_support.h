@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "hand/boxes.h"
 #include "io/atomic_file.h"
 #include "io/image_codec.h"
@@ -68,8 +69,8 @@ inline Ran run_sinew(const std::string& folder, const std::vector<std::string>& 
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status), read_text(out), read_text(err)};
 }
 
-/// The smallest HaMeR there is: one block of one head, one decoder layer of 64; 0.6 MB, so that tests stay fast. Its
-/// output size and image size are those of the real one.
+/// The smallest HaMeR there is: one block of one head, one decoder layer of 64; 0.6 MB, so that tests stay
+/// fast. Its output size and image size are those of the real one.
 inline hamer::Config tiny_config() {
   hamer::Config config;
   config.embed = 80;
@@ -86,8 +87,8 @@ inline hamer::Config tiny_config() {
 /// What is wrong with a checkpoint.
 struct Damage {
   std::vector<std::string> missing;
-  std::string reshaped;   // gets an axis of one in front
-  std::string poisoned;   // gets a NaN
+  std::string reshaped;  // gets an axis of one in front
+  std::string poisoned;  // gets a NaN
 };
 
 template <typename Writer>
@@ -145,7 +146,8 @@ inline Image test_frame(int width = 160, int height = 120, unsigned seed = 1) {
 inline Image mirrored(const Image& image) {
   Image out(image.width, image.height);
   for (int y = 0; y < image.height; ++y) {
-    for (int x = 0; x < image.width; ++x) std::copy_n(image.pixel(x, y), 3, out.pixel(image.width - 1 - x, y));
+    for (int x = 0; x < image.width; ++x)
+      std::copy_n(image.pixel(x, y), 3, out.pixel(image.width - 1 - x, y));
   }
   return out;
 }

@@ -18,8 +18,8 @@ class CliSynth : public testing::Test {
   Ran sinew(const std::vector<std::string>& arguments) { return run_sinew(folder_.file(""), arguments); }
   /// A model of 11 MB: the head has its real width.
   void synth(const std::string& out, std::vector<std::string> more) {
-    more.insert(more.begin(), {"synth", "hamer", "--out", out, "--width", "80", "--mlp", "160", "--depth", "1", "--head-depth", "1",
-                               "--dtype", "bf16"});
+    more.insert(more.begin(), {"synth", "hamer", "--out", out, "--width", "80", "--mlp", "160", "--depth",
+                               "1", "--head-depth", "1", "--dtype", "bf16"});
     const Ran ran = sinew(more);
     EXPECT_EQ(ran.status, 0) << ran.err;
     EXPECT_EQ(ran.err, "");
@@ -33,7 +33,8 @@ TEST_F(CliSynth, SameSeedSameBytes) {
   synth("a", {"--seed", "3", "--threads", "1"});
   synth("b", {"--seed", "3", "--threads", "3"});
   synth("c", {"--seed", "4"});
-  EXPECT_EQ(read_text(folder_.file("a/hamer.ckpt")), read_text(folder_.file("b/hamer.ckpt"))) << "threads must not matter";
+  EXPECT_EQ(read_text(folder_.file("a/hamer.ckpt")), read_text(folder_.file("b/hamer.ckpt")))
+      << "threads must not matter";
   EXPECT_NE(read_text(folder_.file("a/hamer.ckpt")), read_text(folder_.file("c/hamer.ckpt")));
   EXPECT_EQ(read_text(folder_.file("a/model_config.yaml")), read_text(folder_.file("c/model_config.yaml")));
   const hamer::Model model = hamer::load_model(folder_.file("a"));
@@ -48,25 +49,40 @@ TEST_F(CliSynth, SameSeedSameBytes) {
 TEST_F(CliSynth, Hpg1IsTheGoldensGenerator) {
   synth("m", {"--generator", "hpg1", "--seed", "1", "--format", "safetensors"});
   const auto file = open_safetensors(folder_.file("m/model.safetensors"));
-  // Golden README, section 2: check values of seed 1. init_* do not hang on the width, and are exact in f32 only.
+  // Golden README, section 2: check values of seed 1. init_* do not hang on the width, and are exact in f32
+  // only.
   const auto check = [&](const std::string& name, const std::vector<double>& expected) {
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const double exact = expected[i];
-      EXPECT_EQ(element(file->get(name), static_cast<std::int64_t>(i)), to_float(to_bf16(static_cast<float>(exact)))) << name << i;
+      EXPECT_EQ(element(file->get(name), static_cast<std::int64_t>(i)),
+                to_f32(to_bf16(static_cast<float>(exact))))
+          << name << i;
     }
   };
   check("mano_head.init_hand_pose", {0.93505859375, 0.12158203125, 0.05517578125, 0.06005859375});
   check("mano_head.init_cam", {0.8734130859375, 0.0306396484375, -0.0235595703125});
-  check("mano_head.decpose.weight", {0.003204345703125, 0.001007080078125, 0.003997802734375, 0.003509521484375});
+  check("mano_head.decpose.weight",
+        {0.003204345703125, 0.001007080078125, 0.003997802734375, 0.003509521484375});
   check("backbone.pos_embed", {0.060791015625, -0.032470703125, -0.001708984375, -0.032958984375});
 }
 
 TEST_F(CliSynth, RefusesImpossibleSizesAndLeavesNothing) {
-  const std::vector<std::vector<std::string>> cases = {
-      {"--width", "81"},   {"--width", "0"},       {"--width", "-80"},         {"--width", "80", "--depth", "0"},
-      {"--depth", "-1"},   {"--depth", "1000000"}, {"--head-depth", "0"},      {"--mlp", "70000"},
-      {"--threads", "-1"}, {"--seed", "-1"},       {"--seed", "x"},            {"--width", "99999999999999999999"},
-      {"--format", "zip"}, {"--dtype", "f16"},     {"--generator", "uniform"}, {"--widht", "80"}};
+  const std::vector<std::vector<std::string>> cases = {{"--width", "81"},
+                                                       {"--width", "0"},
+                                                       {"--width", "-80"},
+                                                       {"--width", "80", "--depth", "0"},
+                                                       {"--depth", "-1"},
+                                                       {"--depth", "1000000"},
+                                                       {"--head-depth", "0"},
+                                                       {"--mlp", "70000"},
+                                                       {"--threads", "-1"},
+                                                       {"--seed", "-1"},
+                                                       {"--seed", "x"},
+                                                       {"--width", "99999999999999999999"},
+                                                       {"--format", "zip"},
+                                                       {"--dtype", "f16"},
+                                                       {"--generator", "uniform"},
+                                                       {"--widht", "80"}};
   for (const auto& options : cases) {
     std::vector<std::string> all = {"synth", "hamer", "--out", "m"};
     all.insert(all.end(), options.begin(), options.end());
@@ -80,7 +96,8 @@ TEST_F(CliSynth, RefusesImpossibleSizesAndLeavesNothing) {
 TEST_F(CliSynth, PictureAndItsBoxGoTogether) {
   // A name that JSON has to escape.
   const std::string name = "my \"hand\".png";
-  const Ran ran = sinew({"synth", "picture", "--out", name, "--boxes", "boxes.json", "--width", "96", "--height", "64", "--seed", "2"});
+  const Ran ran = sinew({"synth", "picture", "--out", name, "--boxes", "boxes.json", "--width", "96",
+                         "--height", "64", "--seed", "2"});
   ASSERT_EQ(ran.status, 0) << ran.err;
   const Image image = read_image(folder_.file(name));
   EXPECT_EQ(image.width, 96);
@@ -95,8 +112,10 @@ TEST_F(CliSynth, PictureAndItsBoxGoTogether) {
   EXPECT_EQ(hands.status, 0) << hands.err;
   EXPECT_EQ(lines_of(hands.out), 1);
 
-  for (const std::vector<std::string>& options :
-       {std::vector<std::string>{"--out", "p.gif"}, {"--out", "p.png", "--width", "10"}, {"--out", "p.png", "--height", "-5"}, {}}) {
+  for (const std::vector<std::string>& options : {std::vector<std::string>{"--out", "p.gif"},
+                                                  {"--out", "p.png", "--width", "10"},
+                                                  {"--out", "p.png", "--height", "-5"},
+                                                  {}}) {
     std::vector<std::string> all = {"synth", "picture"};
     all.insert(all.end(), options.begin(), options.end());
     const Ran bad = sinew(all);
@@ -106,7 +125,8 @@ TEST_F(CliSynth, PictureAndItsBoxGoTogether) {
   EXPECT_THAT(folder_.names(), UnorderedElementsAre(name, "boxes.json"));
 }
 
-/// The published archive unpacks into _DATA; the checkpoint may lack init_*, which then come from the npz (spec hamer 2.1).
+/// The published archive unpacks into _DATA; the checkpoint may lack init_*, which then come from the npz
+/// (spec hamer 2.1).
 class ModelFolder : public testing::Test {
  protected:
   ModelFolder() {
@@ -117,7 +137,8 @@ class ModelFolder : public testing::Test {
     write_tiny(checkpoint_, damage);
     hamer::Config config = tiny_config();
     config.focal_length = 1234;  // to see that it was read
-    write_file_atomically(folder_.file("_DATA/hamer_ckpts/model_config.yaml"), hamer::synthetic_config_yaml(config));
+    write_file_atomically(folder_.file("_DATA/hamer_ckpts/model_config.yaml"),
+                          hamer::synthetic_config_yaml(config));
   }
   /// The three arrays that the dropped buffers had, as numpy.savez stores them.
   void write_mean_params(bool complete = true) {
@@ -132,7 +153,8 @@ class ModelFolder : public testing::Test {
     write_file_atomically(folder_.file("_DATA/data/mano_mean_params.npz"), zip.build());
   }
   static std::string npy(const std::vector<float>& values) {
-    std::string header = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({},), }}", values.size());
+    std::string header =
+        fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({},), }}", values.size());
     header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 11, ' ');
     header += '\n';
     std::string out("\x93NUMPY\x01\x00", 8);
@@ -141,7 +163,8 @@ class ModelFolder : public testing::Test {
     return out + header + std::string(reinterpret_cast<const char*>(values.data()), 4 * values.size());
   }
 
-  const std::vector<std::string> kInit = {"mano_head.init_hand_pose", "mano_head.init_betas", "mano_head.init_cam"};
+  const std::vector<std::string> kInit = {"mano_head.init_hand_pose", "mano_head.init_betas",
+                                          "mano_head.init_cam"};
   const std::vector<std::int64_t> kCounts = {96, 10, 3};
   TestFolder folder_;
   const std::string checkpoint_ = folder_.file("_DATA/hamer_ckpts/checkpoints/hamer.ckpt");
@@ -150,7 +173,8 @@ class ModelFolder : public testing::Test {
 TEST_F(ModelFolder, PublishedLayoutIsFoundFromAnyOfItsFolders) {
   write_mean_params();
   const hamer::Model whole = hamer::load_model(tiny_model());
-  for (const char* start : {"", "_DATA", "_DATA/hamer_ckpts", "_DATA/hamer_ckpts/checkpoints", "_DATA/hamer_ckpts/checkpoints/hamer.ckpt"}) {
+  for (const char* start : {"", "_DATA", "_DATA/hamer_ckpts", "_DATA/hamer_ckpts/checkpoints",
+                            "_DATA/hamer_ckpts/checkpoints/hamer.ckpt"}) {
     const hamer::Model model = hamer::load_model(folder_.file(start));
     EXPECT_EQ(fs::canonical(model.checkpoint_path), fs::canonical(checkpoint_)) << start;
     EXPECT_EQ(model.config.focal_length, 1234) << start;
@@ -158,7 +182,8 @@ TEST_F(ModelFolder, PublishedLayoutIsFoundFromAnyOfItsFolders) {
     for (std::size_t k = 0; k < 3; ++k) {
       const TensorView& view = model.sources.get(kInit[k]);
       EXPECT_EQ(view.shape, (Shape{1, kCounts[k]}));
-      for (std::int64_t i = 0; i < kCounts[k]; ++i) EXPECT_EQ(element(view, i), element(whole.sources.get(kInit[k]), i));
+      for (std::int64_t i = 0; i < kCounts[k]; ++i)
+        EXPECT_EQ(element(view, i), element(whole.sources.get(kInit[k]), i));
     }
   }
 }
@@ -167,9 +192,11 @@ TEST_F(ModelFolder, TheProgramRunsIt) {
   write_mean_params();
   write_image(folder_.file("photo.png"), test_frame());
   const auto record = [&](const std::string& model) {
-    const Ran ran = run_sinew(folder_.file(""), {"hands", "photo.png", "--box", "40,30,110,95", "--model", model, "--policy", "f32", "--json"});
+    const Ran ran = run_sinew(folder_.file(""), {"hands", "photo.png", "--box", "40,30,110,95", "--model",
+                                                 model, "--policy", "f32", "--json"});
     EXPECT_EQ(ran.status, 0) << ran.err;
-    return ran.out.substr(ran.out.find("\"rotmats\""), ran.out.find("\"cam_t_full\"") - ran.out.find("\"rotmats\""));
+    return ran.out.substr(ran.out.find("\"rotmats\""),
+                          ran.out.find("\"cam_t_full\"") - ran.out.find("\"rotmats\""));
   };
   EXPECT_EQ(record("_DATA"), record(tiny_model())) << "the npz holds what the checkpoint lacks";
 }
@@ -224,7 +251,8 @@ TEST(FindCheckpoint, PrefersKnownNamesAndRefusesToGuess) {
   write_file_atomically(folder.file("model.safetensors"), "x");
   EXPECT_THAT(hamer::find_checkpoint(folder.file("")), HasSubstr("model.safetensors"));
   fs::create_directories(folder.file("hamer.ckpt"));
-  EXPECT_THAT(hamer::find_checkpoint(folder.file("")), HasSubstr("model.safetensors")) << "a folder of that name is none";
+  EXPECT_THAT(hamer::find_checkpoint(folder.file("")), HasSubstr("model.safetensors"))
+      << "a folder of that name is none";
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The goldens of the original network code (shared/golden/hamer): every stage, three configurations, two backends.
+// The goldens of the original network code (shared/golden/hamer): every stage, three configurations, two
+// backends.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -15,9 +16,9 @@ using test::Compiled;
 
 struct Golden {
   const char* label;
-  const char* file;      // of stages
-  const char* weights;   // stored weights, or null: HPG1
-  std::uint64_t seed;    // of HPG1
+  const char* file;     // of stages
+  const char* weights;  // stored weights, or null: HPG1
+  std::uint64_t seed;   // of HPG1
   std::int64_t depth, head_depth;
 };
 
@@ -65,7 +66,8 @@ class HamerGolden : public testing::Test {
       for (std::size_t i = 0; i < 3 * plane; ++i) {
         const auto mean = static_cast<float>(255.0 * config_.image_mean[i / plane]);
         const auto deviation = static_cast<float>(255.0 * config_.image_std[i / plane]);
-        image.as<float>()[i] = (static_cast<float>(element(pixels, static_cast<std::int64_t>(i))) - mean) / deviation;
+        image.as<float>()[i] =
+            (static_cast<float>(element(pixels, static_cast<std::int64_t>(i))) - mean) / deviation;
       }
       convert_into(image, dtype, compiled.session->input("image").data());
     }
@@ -81,14 +83,17 @@ class HamerGolden : public testing::Test {
     for (std::int64_t r = 0; r < 3; ++r) {
       const std::int64_t row = std::array{0, 95, 191}[static_cast<std::size_t>(r)];
       for (std::int64_t c = 0; c < columns; ++c) {
-        out.as<double>()[static_cast<std::size_t>(r * columns + c)] = whole.as<double>()[static_cast<std::size_t>(row * columns + c)];
+        out.as<double>()[static_cast<std::size_t>(r * columns + c)] =
+            whole.as<double>()[static_cast<std::size_t>(row * columns + c)];
       }
     }
     return out;
   }
 
-  /// Largest difference from the golden stage, its f64 twin preferred; negative when the golden has no such stage.
-  double difference(const Compiled& compiled, const std::string& name, double& magnitude, bool& is_f64) const {
+  /// Largest difference from the golden stage, its f64 twin preferred; negative when the golden has no such
+  /// stage.
+  double difference(const Compiled& compiled, const std::string& name, double& magnitude,
+                    bool& is_f64) const {
     for (const std::string& candidate : {"f64." + name, "f64." + name + ".rows", name, name + ".rows"}) {
       const TensorView* golden = stages_->find(candidate);
       if (golden == nullptr) continue;
@@ -116,7 +121,8 @@ class HamerGolden : public testing::Test {
     EXPECT_GE(compared, at_least);
   }
 
-  /// Double against the f64 twins: 1e-6 is the bar. Stages with an f32 golden only are as far off as upstream's own f32 run.
+  /// Double against the f64 twins: 1e-6 is the bar. Stages with an f32 golden only are as far off as
+  /// upstream's own f32 run.
   void expect_double_bars(const Compiled& compiled, int at_least) const {
     int compared = 0;
     for (const auto& output : compiled.outputs) {
@@ -145,10 +151,13 @@ double angle(std::span<const double> a, std::span<const double> b) {
   return std::acos(std::clamp((trace - 1) / 2, -1.0, 1.0)) * 180 / M_PI;
 }
 
-/// How short the shorter of Gram-Schmidt's two vectors is, at most 1: an error of the six numbers is magnified by its inverse. A trained
-/// network's are near 1; of the narrow golden's 16 random joints one has 0.19.
+/// How short the shorter of Gram-Schmidt's two vectors is, at most 1: an error of the six numbers is
+/// magnified by its inverse. A trained network's are near 1; of the narrow golden's 16 random joints one has
+/// 0.19.
 double conditioning(std::span<const double> six) {
-  const auto dot = [&](std::size_t a, std::size_t b) { return six[a] * six[b] + six[a + 1] * six[b + 1] + six[a + 2] * six[b + 2]; };
+  const auto dot = [&](std::size_t a, std::size_t b) {
+    return six[a] * six[b] + six[a + 1] * six[b + 1] + six[a + 2] * six[b + 2];
+  };
   const double first = dot(0, 0);
   const double rest = dot(3, 3) - dot(0, 3) * dot(0, 3) / first;
   return std::min({1.0, std::sqrt(first), std::sqrt(rest)});
@@ -178,7 +187,8 @@ void HamerGolden::expect_bf16_bars(const Compiled& compiled) const {
   const Tensor ours = compiled.output("rotmat");
   double mean = 0;
   for (std::size_t joint = 0; joint < 16; ++joint) {
-    const double error = angle(ours.as<double>().subspan(9 * joint, 9), rotations.as<double>().subspan(9 * joint, 9));
+    const double error =
+        angle(ours.as<double>().subspan(9 * joint, 9), rotations.as<double>().subspan(9 * joint, 9));
     mean += error / 16;
     EXPECT_LE(error, 0.5 / conditioning(pose.as<double>().subspan(6 * joint, 6))) << "joint " << joint;
   }
@@ -194,8 +204,10 @@ TEST_F(HamerGolden, NarrowF32) {
 
 TEST_F(HamerGolden, NarrowDouble) {
   load(kNarrow);
-  expect_double_bars(run({.policy = Policy::kF64, .form = hamer::Form::kFused, .trace = true}, "reference"), 31);
-  expect_double_bars(run({.policy = Policy::kF64, .form = hamer::Form::kPlain, .trace = true}, "reference"), 31);
+  expect_double_bars(run({.policy = Policy::kF64, .form = hamer::Form::kFused, .trace = true}, "reference"),
+                     31);
+  expect_double_bars(run({.policy = Policy::kF64, .form = hamer::Form::kPlain, .trace = true}, "reference"),
+                     31);
 }
 
 TEST_F(HamerGolden, NarrowBf16) {
@@ -214,7 +226,8 @@ TEST_F(HamerGolden, Wide) {
 class HamerGoldenLarge : public HamerGolden {
  protected:
   void SetUp() override {
-    if (std::getenv("SINEW_LARGE_TESTS") == nullptr) GTEST_SKIP() << "large: set SINEW_LARGE_TESTS=1 (needs 8 GB and some minutes)";
+    if (std::getenv("SINEW_LARGE_TESTS") == nullptr)
+      GTEST_SKIP() << "large: set SINEW_LARGE_TESTS=1 (needs 8 GB and some minutes)";
     HamerGolden::SetUp();
   }
 };

@@ -1,4 +1,5 @@
-// The fused form against the plain one, 8-bit input against normalised input, in double: what spec hamer 7 claims is exact.
+// The fused form against the plain one, 8-bit input against normalised input, in double: what spec hamer 7
+// claims is exact.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -87,16 +88,18 @@ TEST_F(HamerProgram, FoldedBytesEqualNormalisedPixelsInDouble) {
 }
 
 TEST_F(HamerProgram, BorderTokensSeeTheirPadding) {
-  // A fold that forgot the padding ring would be right inside and wrong at the border: both kinds of token are checked by the test
-  // above, and here the constant's border rows are shown to differ from inner ones at all.
+  // A fold that forgot the padding ring would be right inside and wrong at the border: both kinds of token
+  // are checked by the test above, and here the constant's border rows are shown to differ from inner ones at
+  // all.
   const Tensor constant = hamer::patch_constant(config_, true, false)(sources_);
   const auto row = [&](std::int64_t token) {
-    return constant.as<double>().subspan(static_cast<std::size_t>(token * config_.embed), static_cast<std::size_t>(config_.embed));
+    return constant.as<double>().subspan(static_cast<std::size_t>(token * config_.embed),
+                                         static_cast<std::size_t>(config_.embed));
   };
-  EXPECT_NE(row(0)[0], row(13)[0]);                        // corner against inner
-  EXPECT_NE(row(1)[0], row(13)[0]);                        // top edge against inner
-  EXPECT_TRUE(std::ranges::equal(row(13), row(14)));       // inner tokens are alike
-  EXPECT_TRUE(std::ranges::equal(row(2), row(3)));         // top edge tokens are alike
+  EXPECT_NE(row(0)[0], row(13)[0]);                   // corner against inner
+  EXPECT_NE(row(1)[0], row(13)[0]);                   // top edge against inner
+  EXPECT_TRUE(std::ranges::equal(row(13), row(14)));  // inner tokens are alike
+  EXPECT_TRUE(std::ranges::equal(row(2), row(3)));    // top edge tokens are alike
 }
 
 TEST_F(HamerProgram, RefinementIterationsAddUp) {
@@ -158,8 +161,8 @@ TEST_F(HamerProgram, CpuBf16MeetsItsBar) {
   for (const Form form : {Form::kFused, Form::kPlain}) {
     const Compiled fast = run({.policy = Policy::kBF16, .form = form, .trace = true}, "cpu");
     EXPECT_GE(correlation(fast.output("features"), exact.output("features")), 0.9995);
-    // Roundings differ in where they fall but not in kind: the fast path may not be farther from double than twice what the reference's
-    // own bf16 run is.
+    // Roundings differ in where they fall but not in kind: the fast path may not be farther from double than
+    // twice what the reference's own bf16 run is.
     const double own = max_difference(rounded.output("features"), exact.output("features"));
     EXPECT_GT(own, 1e-4) << "the policy was not applied";
     EXPECT_LE(max_difference(fast.output("features"), exact.output("features")), 2 * own);

@@ -20,7 +20,8 @@ namespace sinew::test {
 /// A checkpoint held in memory.
 class MemoryModel final : public Checkpoint {
  public:
-  MemoryModel(const hamer::Config& config, hamer::Generator generator, std::uint64_t seed) : Checkpoint("memory") {
+  MemoryModel(const hamer::Config& config, hamer::Generator generator, std::uint64_t seed)
+      : Checkpoint("memory") {
     for (const hamer::ExpectedTensor& tensor : hamer::expected_tensors(config)) {
       Tensor& values = storage_.emplace_back(DType::kF32, tensor.shape);
       hamer::synth_values(generator, seed, tensor, 0, tensor.shape.count(), values.as<float>().data());
@@ -63,8 +64,8 @@ struct Compiled {
   Tensor output(const std::string& name) const { return convert(session->output(name), DType::kF64); }
 };
 
-inline Compiled compile(const hamer::Config& config, const Sources& sources, const hamer::BuildOptions& options,
-                        const std::string& backend, int threads = 2) {
+inline Compiled compile(const hamer::Config& config, const Sources& sources,
+                        const hamer::BuildOptions& options, const std::string& backend, int threads = 2) {
   Compiled compiled;
   compiled.backend = backend == "cpu" ? make_cpu_backend(threads) : make_reference_backend(threads);
   hamer::Graph graph = hamer::build(config, sources, options);

@@ -1,4 +1,5 @@
-// Each op's fast form against its meaning, over shapes; bounds follow from dtype and inner size, not from taste.
+// Each op's fast form against its meaning, over shapes; bounds follow from dtype and inner size, not from
+// taste.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -94,7 +95,8 @@ class Ops : public testing::Test {
       const Tensor actual = c.run(*cpu);
       for (std::size_t i = 0; i < expected.as<double>().size(); ++i) {
         const double e = expected.as<double>()[i];
-        ASSERT_NEAR(actual.as<double>()[i], e, bound(i, e)) << what << ", " << threads << " threads, element " << i;
+        ASSERT_NEAR(actual.as<double>()[i], e, bound(i, e))
+            << what << ", " << threads << " threads, element " << i;
       }
     }
   }
@@ -121,13 +123,15 @@ Tensor linear_scale(OpCase& c, const OpCase& original, Backend& backend) {
   c.out_shape = original.out_shape;
   c.out_dtype = DType::kF32;
   for (const auto& [name, tensor] : original.inputs) c.inputs.emplace(name, magnitude(tensor));
-  for (const auto& [name, tensor] : original.weights.tensors) c.weights.tensors.emplace(name, magnitude(tensor));
+  for (const auto& [name, tensor] : original.weights.tensors)
+    c.weights.tensors.emplace(name, magnitude(tensor));
   return c.run(backend);
 }
 
 TEST_F(Ops, Linear) {
-  const std::vector<LinearShape> shapes = {{1, 1, 1},    {1, 109, 1024}, {1, 512, 80},  {7, 3, 37},   {32, 64, 320}, {41, 109, 65},
-                                           {49, 192, 96}, {64, 160, 160}, {192, 240, 80}, {300, 48, 128}, {192, 80, 768}};
+  const std::vector<LinearShape> shapes = {{1, 1, 1},      {1, 109, 1024}, {1, 512, 80},  {7, 3, 37},
+                                           {32, 64, 320},  {41, 109, 65},  {49, 192, 96}, {64, 160, 160},
+                                           {192, 240, 80}, {300, 48, 128}, {192, 80, 768}};
   for (const DType type : product_types()) {
     for (const DType out : {DType::kF32, DType::kBF16}) {
       if (type == DType::kF32 && out == DType::kBF16) continue;  // not a legal form
@@ -139,7 +143,8 @@ TEST_F(Ops, Linear) {
           OpCase c;
           c.inputs.emplace("x", random_tensor(random_, type, {s.m, s.k}));
           c.inputs.emplace("residual", random_tensor(random_, DType::kF32, {s.m, s.n}));
-          c.weights.tensors.emplace("w", random_tensor(random_, type, {s.n, s.k}, 1 / std::sqrt(static_cast<double>(s.k))));
+          c.weights.tensors.emplace(
+              "w", random_tensor(random_, type, {s.n, s.k}, 1 / std::sqrt(static_cast<double>(s.k))));
           c.weights.tensors.emplace("bias", random_tensor(random_, DType::kF32, {s.n}));
           c.out_dtype = out;
           c.out_shape = {s.m, s.n};
@@ -159,11 +164,12 @@ TEST_F(Ops, Linear) {
           OpCase scale_case;
           const Tensor scale = linear_scale(scale_case, c, *reference_);
           c.add = with(gelu);
-          const std::string what = fmt::format("{} -> {}, {} x {} x {}, form {}", to_string(type), to_string(out), s.m, s.n, s.k, form);
+          const std::string what = fmt::format("{} -> {}, {} x {} x {}, form {}", to_string(type),
+                                               to_string(out), s.m, s.n, s.k, form);
           compare(c, what, [&](std::size_t i, double expected) {
             const double size = scale.as<double>()[i];
-            // K products and up to three more additions in f32. GELU's slope is at most 1.13; its erf is good to 1.5e-7 (oneDNN) plus the
-            // roundings of its polynomial and exponential, about 16 units.
+            // K products and up to three more additions in f32. GELU's slope is at most 1.13; its erf is good
+            // to 1.5e-7 (oneDNN) plus the roundings of its polynomial and exponential, about 16 units.
             double error = (static_cast<double>(s.k) + 4) * kF32Unit * size;
             if (gelu) error = 1.13 * error + (1.5e-7 + 16 * kF32Unit) * size;
             return error + 2 * unit_of(out) * std::fabs(expected) + 1e-30;
@@ -209,7 +215,8 @@ TEST_F(Ops, AttentionOverColumnsOfSharedMatrices) {
       c.inputs.emplace("kv", random_tensor(random_, type, {keys, 2 * heads * dim + 4}));
       c.out_dtype = type;
       c.out_shape = {queries, heads * dim};
-      c.add = [=, heads = heads](ProgramBuilder& b, const std::function<ValueId(const char*)>& value, ValueId result) {
+      c.add = [=, heads = heads](ProgramBuilder& b, const std::function<ValueId(const char*)>& value,
+                                 ValueId result) {
         Attention op;
         op.q = {value("q"), 3};
         const ValueId kv = value("kv");
@@ -221,8 +228,10 @@ TEST_F(Ops, AttentionOverColumnsOfSharedMatrices) {
         op.out = result;
         b.add(op);
       };
-      // Scores reach about 20 in magnitude sums, values about 5: 2 (dim + 3) u 20, exp 4e-7, sums of `keys` terms.
-      const double relative = 2 * (dim + 3) * kF32Unit * 20 + 4e-7 + (static_cast<double>(keys) + 8) * kF32Unit;
+      // Scores reach about 20 in magnitude sums, values about 5: 2 (dim + 3) u 20, exp 4e-7, sums of `keys`
+      // terms.
+      const double relative =
+          2 * (dim + 3) * kF32Unit * 20 + 4e-7 + (static_cast<double>(keys) + 8) * kF32Unit;
       compare(c, fmt::format("{} {} queries {} keys", to_string(type), queries, keys),
               [&](std::size_t, double e) { return 5 * relative + 2 * unit_of(type) * std::fabs(e); });
     }
@@ -236,7 +245,8 @@ TEST_F(Ops, PatchColumnsMovePixelsExactly) {
     OpCase bytes;
     bytes.inputs.emplace("image", Tensor(DType::kU8, {3, 40, 27}));
     std::uint32_t next = 1;
-    for (std::uint8_t& v : bytes.inputs.at("image").as<std::uint8_t>()) v = static_cast<std::uint8_t>((next = next * 1664525 + 1013904223) >> 24);
+    for (std::uint8_t& v : bytes.inputs.at("image").as<std::uint8_t>())
+      v = static_cast<std::uint8_t>((next = next * 1664525 + 1013904223) >> 24);
     for (OpCase* c : {&floats, &bytes}) {
       const bool u8 = c == &bytes;
       c->out_dtype = out;
@@ -271,12 +281,14 @@ TEST_F(Ops, PatchConvolution) {
   };
   OpCase scale_case;
   const Tensor scale = linear_scale(scale_case, c, *reference_);
-  compare(c, "convolution", [&](std::size_t i, double) { return (768 + 4) * kF32Unit * scale.as<double>()[i]; });
+  compare(c, "convolution",
+          [&](std::size_t i, double) { return (768 + 4) * kF32Unit * scale.as<double>()[i]; });
 }
 
 /// An op with operands x (and b) and no attributes but `column`.
 template <typename T>
-std::function<void(ProgramBuilder&, const std::function<ValueId(const char*)>&, ValueId)> unary(std::int64_t column = 0) {
+std::function<void(ProgramBuilder&, const std::function<ValueId(const char*)>&, ValueId)> unary(
+    std::int64_t column = 0) {
   return [column](ProgramBuilder& b, const std::function<ValueId(const char*)>& value, ValueId result) {
     T op;
     op.x = value("x");
@@ -300,7 +312,9 @@ TEST_F(Ops, Elementwise) {
   };
   for (const Shape& other : {shape, Shape{1, 1291}}) {
     add.inputs.insert_or_assign("b", random_tensor(random_, DType::kF32, other));
-    compare_exactly(add, "add " + to_string(other));  // one f32 addition and one double one rounded to f32 are the same number
+    compare_exactly(
+        add,
+        "add " + to_string(other));  // one f32 addition and one double one rounded to f32 are the same number
   }
   for (const DType out : {DType::kF32, DType::kBF16}) {
     OpCase gelu;
@@ -308,9 +322,12 @@ TEST_F(Ops, Elementwise) {
     gelu.out_dtype = out;
     gelu.out_shape = shape;
     gelu.add = unary<Gelu>();
-    compare(gelu, "gelu", [&](std::size_t, double e) { return 16 * kF32Unit * 10 + 2 * unit_of(out) * std::fabs(e); });
+    compare(gelu, "gelu",
+            [&](std::size_t, double e) { return 16 * kF32Unit * 10 + 2 * unit_of(out) * std::fabs(e); });
   }
-  for (const auto& [from, to] : {std::pair{DType::kF32, DType::kBF16}, {DType::kBF16, DType::kF32}, {DType::kF32, DType::kF32},
+  for (const auto& [from, to] : {std::pair{DType::kF32, DType::kBF16},
+                                 {DType::kBF16, DType::kF32},
+                                 {DType::kF32, DType::kF32},
                                  {DType::kBF16, DType::kBF16}}) {
     OpCase convert;
     convert.inputs.emplace("x", random_tensor(random_, from, shape));
@@ -348,7 +365,8 @@ TEST_F(Ops, Rotation) {
   c.inputs.emplace("x", random_tensor(random_, DType::kF32, {1, 96}));
   c.out_shape = {1, 144};
   c.add = unary<Rotation6dToMatrix>();
-  // Gram-Schmidt of two random vectors: the condition is |a2|/|a2 - projection|, below 50 for these 16 joints; about 10 roundings.
+  // Gram-Schmidt of two random vectors: the condition is |a2|/|a2 - projection|, below 50 for these 16
+  // joints; about 10 roundings.
   compare(c, "rotation", [](std::size_t, double) { return 10 * 50 * kF32Unit; });
 }
 

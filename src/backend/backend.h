@@ -16,7 +16,8 @@
 
 namespace sinew {
 
-/// A Program compiled by a Backend over resident weights, with its memory. One thread at a time.
+/// A Program compiled by a Backend over resident weights, with its memory. May outlive the Backend; sessions
+/// of one Backend share its threads, so only one of them runs at a time.
 class Session {
  public:
   virtual ~Session() = default;
@@ -24,8 +25,8 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   const Program& program() const { return program_; }
-  /// The memory of an input, to be written before run(); contents persist. Throws Error (kUsage) for an unknown name or a value
-  /// that is not an input.
+  /// The memory of an input, to be written before run(); contents persist. Throws Error (kUsage) for an
+  /// unknown name or a value that is not an input.
   std::span<std::byte> input(std::string_view name);
   /// The value of an output after run(). Throws like input().
   TensorView output(std::string_view name) const;
@@ -57,12 +58,14 @@ class Backend {
   virtual std::string_view name() const = 0;
   /// What it runs on: "cpu: avx512-bf16, 2 threads, oneDNN 2.6.3".
   virtual std::string describe() const = 0;
-  /// Packs the weights and plans the memory. Throws Error: kUnsupported (an op, dtype or policy that this backend or this
-  /// machine cannot honour), or what `weights` throws.
+  /// Packs the weights and plans the memory. The session runs on the backend's threads: it must not outlive it.
+  /// Throws Error: kUnsupported (an op, dtype or policy that this backend or this machine cannot honour), or
+  /// what `weights` throws.
   virtual std::unique_ptr<Session> compile(Program program, WeightSource& weights) = 0;
 };
 
-/// A backend's forms of the ops, found by the op's C++ type. `Form` is a function pointer type that takes `const Op&` first.
+/// A backend's forms of the ops, found by the op's C++ type. `Form` is a function pointer type that takes
+/// `const Op&` first.
 template <typename Form>
 class OpTable {
  public:
@@ -73,7 +76,8 @@ class OpTable {
   /// Throws Error (kUnsupported) when the backend has no form of this op.
   Form find(const Op& op, std::string_view backend) const {
     const auto found = forms_.find(std::type_index(typeid(op)));
-    if (found == forms_.end()) throw fail(ErrorCode::kUnsupported, "backend {} cannot run {}", backend, op.name());
+    if (found == forms_.end())
+      throw fail(ErrorCode::kUnsupported, "backend {} cannot run {}", backend, op.name());
     return found->second;
   }
 

@@ -24,8 +24,8 @@ enum class ErrorCode {
 /// The stable lower-case word for a code, as used in `--json` output.
 std::string_view to_string(ErrorCode code);
 
-/// `what()` is one line that names the file, tensor or field, the value found and what was expected.
-/// `hint()` says what the user can do, or is empty.
+/// `what()` is one line that names the file, tensor or field, the value found and what was expected. `hint()`
+/// says what the user can do, or is empty.
 class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message, std::string hint = {})

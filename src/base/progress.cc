@@ -16,7 +16,8 @@ std::string human_bytes(double bytes) {
     bytes /= 1000;
     ++unit;
   }
-  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.{}f} {}", bytes, bytes < 10 ? 2 : 1, kUnits[unit]);
+  return unit == 0 ? fmt::format("{:.0f} B", bytes)
+                   : fmt::format("{:.{}f} {}", bytes, bytes < 10 ? 2 : 1, kUnits[unit]);
 }
 
 Progress::Progress(std::string label, std::uint64_t total, ProgressUnit unit)
@@ -26,14 +27,14 @@ Progress::~Progress() {
   if (terminal_ && done_ > 0) std::fputs("\r\x1b[K", stderr);
 }
 
-std::string Progress::line(const std::string& label, std::uint64_t done, std::uint64_t total, ProgressUnit unit,
-                           double seconds) {
+std::string Progress::line(const std::string& label, std::uint64_t done, std::uint64_t total,
+                           ProgressUnit unit, double seconds) {
   const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
   const double share = total > 0 ? 100.0 * static_cast<double>(done) / static_cast<double>(total) : 100;
-  const std::string counts =
-      unit == ProgressUnit::kBytes
-          ? fmt::format("{} / {}", human_bytes(static_cast<double>(done)), human_bytes(static_cast<double>(total)))
-          : fmt::format("{} / {}", done, total);
+  const std::string counts = unit == ProgressUnit::kBytes
+                                 ? fmt::format("{} / {}", human_bytes(static_cast<double>(done)),
+                                               human_bytes(static_cast<double>(total)))
+                                 : fmt::format("{} / {}", done, total);
   const std::string speed =
       unit == ProgressUnit::kBytes ? fmt::format("{}/s", human_bytes(rate)) : fmt::format("{:.2f}/s", rate);
   const std::string left =

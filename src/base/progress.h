@@ -20,7 +20,8 @@ class Progress {
   void advance(std::uint64_t amount);
 
   /// "writing  1.2 / 2.7 GB  45 %  310 MB/s  5 s left"; public for its test.
-  static std::string line(const std::string& label, std::uint64_t done, std::uint64_t total, ProgressUnit unit, double seconds);
+  static std::string line(const std::string& label, std::uint64_t done, std::uint64_t total,
+                          ProgressUnit unit, double seconds);
 
  private:
   std::string label_;

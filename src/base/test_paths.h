@@ -36,8 +36,8 @@ inline std::optional<std::string> shared_folder() {
   return std::nullopt;
 }
 
-/// `<shared>/<name>` when that file or folder exists, for
-/// `const auto path = shared_file("golden/hamer/io.safetensors"); if (!path) GTEST_SKIP() << kNoShared;`
+/// `<shared>/<name>` when that file or folder exists, for `const auto path =
+/// shared_file("golden/hamer/io.safetensors"); if (!path) GTEST_SKIP() << kNoShared;`
 inline std::optional<std::string> shared_file(const std::string& name) {
   const auto shared = shared_folder();
   if (!shared) return std::nullopt;

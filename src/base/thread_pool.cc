@@ -7,8 +7,8 @@
 namespace sinew {
 namespace {
 
-// About 100 us of `pause` on Zen 4 (~20 ns each): longer than the serial gaps inside one inference, far shorter than
-// the time between two observations of a 30 Hz camera.
+// About 100 us of `pause` on Zen 4 (~20 ns each): longer than the serial gaps inside one inference, far
+// shorter than the time between two observations of a 30 Hz camera.
 constexpr int kSpins = 5000;
 
 void relax() {
@@ -55,7 +55,8 @@ void ThreadPool::run(int tasks, void* body, Call call) {
   epoch_.fetch_add(1);
   if (parked_.load() > 0) epoch_.notify_all();
   take_tasks(0);
-  // Every task is taken now. A worker that enters later finds the job closed; those inside finish their last task.
+  // Every task is taken now. A worker that enters later finds the job closed; those inside finish their last
+  // task.
   open_.store(false);
   while (inside_.load() != 0) relax();
 }

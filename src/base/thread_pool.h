@@ -10,11 +10,12 @@
 
 namespace sinew {
 
-/// A fixed team of `size()` threads, the caller included. One parallel_for at a time, from one thread at a time.
+/// A fixed team of `size()` threads, the caller included. One parallel_for at a time, from one thread at a
+/// time.
 ///
-/// Fork and join cost about 0.2 us while the workers spin; a worker that found no work for kSpins rounds parks and costs
-/// a futex wake. The join waits only for workers that took part: a worker that the system keeps off its core does not
-/// hold up a job that others have finished.
+/// Fork and join cost about 0.2 us while the workers spin; a worker that found no work for kSpins rounds
+/// parks and costs a futex wake. The join waits only for workers that took part: a worker that the system
+/// keeps off its core does not hold up a job that others have finished.
 class ThreadPool {
  public:
   /// `threads` >= 1 counts the caller. Throws Error (kUsage) outside 1..1024.
@@ -25,8 +26,8 @@ class ThreadPool {
 
   int size() const { return static_cast<int>(workers_.size()) + 1; }
 
-  /// Calls fn(task, worker) once for each task in [0, tasks), worker in [0, size()). `fn` must not throw. No allocation,
-  /// no lock; which worker runs a task varies, so a task's result must depend on the task alone.
+  /// Calls fn(task, worker) once for each task in [0, tasks), worker in [0, size()). `fn` must not throw. No
+  /// allocation, no lock; which worker runs a task varies, so a task's result must depend on the task alone.
   template <typename Fn>
   void parallel_for(int tasks, Fn&& fn) {
     using Body = std::remove_reference_t<Fn>;
@@ -46,7 +47,7 @@ class ThreadPool {
   int tasks_ = 0;
   std::atomic<int> next_{0};
   std::atomic<bool> open_{false};
-  std::atomic<int> inside_{0};         // workers between entering and leaving the current job
+  std::atomic<int> inside_{0};           // workers between entering and leaving the current job
   std::atomic<std::uint32_t> epoch_{0};  // bumped for each job; parked workers wait on it
   std::atomic<int> parked_{0};
   std::atomic<bool> stop_{false};

@@ -30,7 +30,8 @@ TEST(ThreadPool, RunsEveryTaskOnce) {
   }
 }
 
-// Jobs back to back, where a worker may still be on its way out of the last one, and jobs after a pause long enough to park.
+// Jobs back to back, where a worker may still be on its way out of the last one, and jobs after a pause long
+// enough to park.
 TEST(ThreadPool, ManyShortJobs) {
   ThreadPool pool(4);
   std::vector<int> sums(64, 0);

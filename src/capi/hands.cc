@@ -16,7 +16,6 @@
 #include "sinew/sinew.h"
 
 struct sinew_hands {
-  std::unique_ptr<sinew::Backend> backend;  // outlives the pipeline's session
   std::optional<sinew::HandPipeline> pipeline;
   sinew::Image frame;  // kept, so that pictures of one size allocate once
 };
@@ -106,7 +105,6 @@ sinew_status sinew_hands_open(const char* model_path, const sinew_hands_options*
     const HandOptions hand_options = capi::hand_options(given);
     HamerRuntime runtime = open_hamer(model_path, capi::runtime_options(given));
     auto hands = std::make_unique<sinew_hands>();
-    hands->backend = std::move(runtime.backend_owner);
     hands->pipeline.emplace(std::move(runtime.session), runtime.config, hand_options);
     *out = hands.release();
   });

@@ -60,7 +60,9 @@ int run_parsed() {
 
 }  // namespace
 
-void Command::flag(const std::string& name, bool& target, const std::string& help) { app_->add_flag(name, target, help); }
+void Command::flag(const std::string& name, bool& target, const std::string& help) {
+  app_->add_flag(name, target, help);
+}
 void Command::option(const std::string& name, std::string& target, const std::string& help) {
   app_->add_option(name, target, help)->capture_default_str();
 }
@@ -86,7 +88,8 @@ void Command::required(const std::string& name, std::string& target, const std::
 void Command::positional(const std::string& name, std::string& target, const std::string& help) {
   app_->add_option(name, target, help)->required();
 }
-void Command::positionals(const std::string& name, std::vector<std::string>& target, const std::string& help) {
+void Command::positionals(const std::string& name, std::vector<std::string>& target,
+                          const std::string& help) {
   app_->add_option(name, target, help)->required();
 }
 void Command::verb(const std::string& name, const std::string& help,
@@ -107,7 +110,8 @@ int main_program(int argc, char** argv) {
   bool verbose = false;
   app.add_flag("-v,--verbose", verbose, "Say what is being done, at debug level");
   Command root(&app);
-  root.verb("hands", "Hands in photos: rotations, shape, camera, joints and a picture for each box", declare_hands);
+  root.verb("hands", "Hands in photos: rotations, shape, camera, joints and a picture for each box",
+            declare_hands);
   root.verb("run", "Run a model on tensors from a file", declare_run);
   root.verb("compare", "Compare the tensors of two files", declare_compare);
   root.verb("crop", "Cut the network's input out of a photo", declare_crop);

@@ -12,7 +12,8 @@ class App;
 
 namespace sinew::cli {
 
-/// One verb while its options are being declared. Targets must outlive the parse; help texts end without a full stop.
+/// One verb while its options are being declared. Targets must outlive the parse; help texts end without a
+/// full stop.
 class Command {
  public:
   explicit Command(CLI::App* app) : app_(app) {}
@@ -24,12 +25,14 @@ class Command {
   /// May be given several times, one value each time.
   void repeated(const std::string& name, std::vector<std::string>& target, const std::string& help);
   /// One of a few words.
-  void choice(const std::string& name, std::string& target, const std::vector<std::string>& words, const std::string& help);
+  void choice(const std::string& name, std::string& target, const std::vector<std::string>& words,
+              const std::string& help);
   void required(const std::string& name, std::string& target, const std::string& help);
   void positional(const std::string& name, std::string& target, const std::string& help);
   void positionals(const std::string& name, std::vector<std::string>& target, const std::string& help);
   /// A verb below this one.
-  void verb(const std::string& name, const std::string& help, const std::function<std::function<int()>(Command&)>& declare);
+  void verb(const std::string& name, const std::string& help,
+            const std::function<std::function<int()>(Command&)>& declare);
 
  private:
   CLI::App* app_;
@@ -45,7 +48,8 @@ std::function<int()> declare_crop(Command& command);
 std::function<int()> declare_inspect(Command& command);
 std::function<int()> declare_synth(Command& command);
 
-/// The whole program: parses, runs one verb, reports errors on stderr in one line. 0 done, 1 failed, 2 wrong usage.
+/// The whole program: parses, runs one verb, reports errors on stderr in one line. 0 done, 1 failed, 2 wrong
+/// usage.
 int main_program(int argc, char** argv);
 
 }  // namespace sinew::cli

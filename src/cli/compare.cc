@@ -24,8 +24,10 @@ std::function<int()> declare_compare(Command& command) {
   options->compare.rtol = 1e-5;
   options->compare.atol = 1e-6;
   command.positional("A", options->a, "Checkpoint (safetensors, torch archive or npz)");
-  command.positional("B", options->b, "The reference; its `f64.X` is preferred to X, `X.rows` is compared with rows of X");
-  command.option("--rtol", options->compare.rtol, "Allowed difference relative to the largest magnitude of the tensor");
+  command.positional("B", options->b,
+                     "The reference; its `f64.X` is preferred to X, `X.rows` is compared with rows of X");
+  command.option("--rtol", options->compare.rtol,
+                 "Allowed difference relative to the largest magnitude of the tensor");
   command.option("--atol", options->compare.atol, "Allowed absolute difference");
   command.flag("--strict", options->compare.strict, "Tensors that only one file has are a failure");
   command.flag("--json", options->json, "Print one JSON object");

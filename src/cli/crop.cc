@@ -22,7 +22,8 @@ struct Options {
   bool square = false;
 };
 
-/// `image` [1,3,rows,columns] f32 normalised, as `sinew run` takes it; `input.u8` beside it while the pixels are 8-bit.
+/// `image` [1,3,rows,columns] f32 normalised, as `sinew run` takes it; `input.u8` beside it while the pixels
+/// are 8-bit.
 void write_tensors(const std::string& path, const Crop& crop, const CropGeometry& geometry) {
   const Shape shape = {1, 3, crop.rows, crop.columns};
   Tensor image(DType::kF32, shape);

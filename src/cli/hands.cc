@@ -62,8 +62,8 @@ class BoxSource {
     const ImageBoxes& boxes = found->second;
     const bool stated = boxes.width > 0;
     if (stated && (boxes.width != frame.width || boxes.height != frame.height)) {
-      throw fail(ErrorCode::kMismatch, "{}: {} x {} pixels, {} says {} x {}", path, frame.width, frame.height, file_name_,
-                 boxes.width, boxes.height);
+      throw fail(ErrorCode::kMismatch, "{}: {} x {} pixels, {} says {} x {}", path, frame.width, frame.height,
+                 file_name_, boxes.width, boxes.height);
     }
     return boxes.hands;
   }
@@ -111,7 +111,8 @@ class Hands {
     std::string picture;
     if (!folder_.empty()) {
       make_folder(folder_);
-      const std::string base = (std::filesystem::path(folder_) / fmt::format("{}_{}", unique_stem(path), context_.hand)).string();
+      const std::string base =
+          (std::filesystem::path(folder_) / fmt::format("{}_{}", unique_stem(path), context_.hand)).string();
       Image overlay = frame;
       draw_hand(overlay, result);
       picture = base + ".png";
@@ -123,8 +124,8 @@ class Hands {
     } else {
       fmt::print("{} hand {}: {}, {:.1f} ms (crop {:.1f}, model {:.1f}) -> {}\n", path, context_.hand,
                  result.box.is_right ? "right" : "left",
-                 result.timings.crop_ms + result.timings.model_ms + result.timings.finish_ms, result.timings.crop_ms,
-                 result.timings.model_ms, picture);
+                 result.timings.crop_ms + result.timings.model_ms + result.timings.finish_ms,
+                 result.timings.crop_ms, result.timings.model_ms, picture);
     }
     std::fflush(stdout);
   }
@@ -149,7 +150,8 @@ class Hands {
 void check(const Options& options) {
   if (options.model.empty()) {
     throw Error(ErrorCode::kUsage, "--model is needed: a HaMeR checkpoint",
-                "the published folder, a .ckpt or a .safetensors file; `sinew synth hamer` makes one with random weights");
+                "the published folder, a .ckpt or a .safetensors file; `sinew synth hamer` makes one with "
+                "random weights");
   }
   if (!options.boxes.empty() && options.images.size() > 1) {
     throw Error(ErrorCode::kUsage, fmt::format("--box with {} images", options.images.size()),
@@ -194,16 +196,21 @@ int run(const Options& options) {
 std::function<int()> declare_hands(Command& command) {
   const auto options = std::make_shared<Options>();
   command.positionals("IMAGE", options->images, "JPEG or PNG files");
-  command.option("--model", options->model, "HaMeR checkpoint: the published folder, a .ckpt or a .safetensors file");
-  command.repeated("--box", options->boxes, "x1,y1,x2,y2[,left|right] in pixels, x2 and y2 exclusive; may be repeated");
+  command.option("--model", options->model,
+                 "HaMeR checkpoint: the published folder, a .ckpt or a .safetensors file");
+  command.repeated("--box", options->boxes,
+                   "x1,y1,x2,y2[,left|right] in pixels, x2 and y2 exclusive; may be repeated");
   command.option("--boxes", options->boxes_file, "JSON file with the boxes of each image");
   command.option("--rescale", options->rescale, "Side of the crop relative to the box");
   command.choice("--crop", options->crop, kCropWords, "The reference port's crop, or the original demo's");
-  command.option("--policy", options->policy, "Numeric policy: f32 or bf16; default: the fastest that meets its accuracy bar here");
+  command.option("--policy", options->policy,
+                 "Numeric policy: f32 or bf16; default: the fastest that meets its accuracy bar here");
   command.choice("--backend", options->backend, {"cpu", "reference"}, "What runs the network");
-  command.choice("--input", options->input, {"f32", "u8"}, "Normalise pixels, or fold the normalisation into the weights");
+  command.choice("--input", options->input, {"f32", "u8"},
+                 "Normalise pixels, or fold the normalisation into the weights");
   command.option("--threads", options->threads, "Threads; 0: all CPUs");
-  command.option("--out", options->out, "Folder for records and pictures; default sinew_out, or none with --json");
+  command.option("--out", options->out,
+                 "Folder for records and pictures; default sinew_out, or none with --json");
   command.flag("--json", options->json, "Print one JSON record per hand, one a line");
   return [options] { return run(*options); };
 }

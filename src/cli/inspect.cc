@@ -30,7 +30,8 @@ int run(const Options& options) {
 
 std::function<int()> declare_inspect(Command& command) {
   const auto options = std::make_shared<Options>();
-  command.positional("PATH", options->path, "Checkpoint (safetensors, torch archive, npz), or a model folder");
+  command.positional("PATH", options->path,
+                     "Checkpoint (safetensors, torch archive, npz), or a model folder");
   command.option("--filter", options->filter, "Only tensors whose name matches this glob");
   command.flag("--json", options->json, "Print one JSON object");
   return [options] { return run(*options); };

@@ -41,21 +41,24 @@ void fill_input(const Checkpoint& file, Session& session) {
   TensorView view = *image;
   const bool batched = view.shape.rank() == 4;
   if (batched && view.shape[0] != 1) {
-    throw Error(ErrorCode::kMismatch,
-                fmt::format("{}: image has a batch of {}, the program takes one image", file.path(), view.shape[0]),
-                "run the images one by one");
+    throw Error(
+        ErrorCode::kMismatch,
+        fmt::format("{}: image has a batch of {}, the program takes one image", file.path(), view.shape[0]),
+        "run the images one by one");
   }
   if (batched) {
     view.shape = Shape(image->shape.dims().subspan(1));
     std::copy(image->strides.begin() + 1, image->strides.end(), view.strides.begin());
   }
   if (!(view.shape == wanted.shape)) {
-    throw fail(ErrorCode::kMismatch, "{}: image has shape {}, expected [1,3,256,192]", file.path(), to_string(image->shape));
+    throw fail(ErrorCode::kMismatch, "{}: image has shape {}, expected [1,3,256,192]", file.path(),
+               to_string(image->shape));
   }
   const bool is_u8 = view.dtype == DType::kU8;
   if (is_u8 != (wanted.dtype == DType::kU8) || !(is_u8 || is_float(view.dtype))) {
     throw Error(ErrorCode::kMismatch,
-                fmt::format("{}: image is {}, the program takes {}", file.path(), to_string(view.dtype), to_string(wanted.dtype)),
+                fmt::format("{}: image is {}, the program takes {}", file.path(), to_string(view.dtype),
+                            to_string(wanted.dtype)),
                 "--input f32 takes normalised pixels, --input u8 takes bytes");
   }
   convert_into(view, wanted.dtype, session.input("image").data());
@@ -104,15 +107,19 @@ int run(const Options& options) {
 
 std::function<int()> declare_run(Command& command) {
   const auto options = std::make_shared<Options>();
-  command.positional("MODEL", options->model, "HaMeR checkpoint: the published folder, a .ckpt or a .safetensors file");
+  command.positional("MODEL", options->model,
+                     "HaMeR checkpoint: the published folder, a .ckpt or a .safetensors file");
   command.required("--in", options->in, "Safetensors file with `image` [1,3,256,192], f32 normalised or u8");
   command.required("--out", options->out, "Safetensors file to write: pose6d, betas, cam, rotmat, out157");
   command.flag("--trace", options->trace, "Also write every named intermediate (docs/NUMERICS.md)");
   command.option("--only", options->trace_only, "Write only outputs whose name matches this glob");
   command.choice("--backend", options->backend, {"cpu", "reference"}, "What runs the program");
-  command.option("--policy", options->policy, "Numeric policy: f32 or bf16, on the reference also f64; default f32, reference f64");
-  command.choice("--program", options->program, {"fused", "plain"}, "The exact reformulations, or op by op as the original");
-  command.choice("--input", options->input, {"f32", "u8"}, "Normalised pixels, or bytes with the normalisation folded in");
+  command.option("--policy", options->policy,
+                 "Numeric policy: f32 or bf16, on the reference also f64; default f32, reference f64");
+  command.choice("--program", options->program, {"fused", "plain"},
+                 "The exact reformulations, or op by op as the original");
+  command.choice("--input", options->input, {"f32", "u8"},
+                 "Normalised pixels, or bytes with the normalisation folded in");
   command.option("--threads", options->threads, "Threads; 0: all CPUs");
   return [options] { return run(*options); };
 }

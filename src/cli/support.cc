@@ -7,7 +7,9 @@
 
 namespace sinew::cli {
 
-CropKind parse_crop(const std::string& word) { return word == "opencv" ? CropKind::kOpenCV : CropKind::kPillow; }
+CropKind parse_crop(const std::string& word) {
+  return word == "opencv" ? CropKind::kOpenCV : CropKind::kPillow;
+}
 
 std::optional<Policy> policy_option(const std::string& word) {
   if (word.empty()) return std::nullopt;

@@ -19,8 +19,8 @@ CropKind parse_crop(const std::string& word);
 /// "f32" -> Policy, "" -> nothing. Throws Error (kUsage) for another word.
 std::optional<Policy> policy_option(const std::string& word);
 
-/// check_box, but a box that does not fit its picture is a failure (kMismatch, exit status 1) that names the file: the option itself
-/// could be understood.
+/// check_box, but a box that does not fit its picture is a failure (kMismatch, exit status 1) that names the
+/// file: the option itself could be understood.
 void check_box_of(const std::string& path, const HandBox& box, const Image& frame);
 
 /// "message (hint)" on one line whatever bytes are in it.

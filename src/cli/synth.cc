@@ -37,12 +37,14 @@ int synth_hamer(const HamerOptions& options) {
   synth.generator = options.generator == "hpg1" ? hamer::Generator::kHpg1 : hamer::Generator::kNormal;
   synth.seed = options.seed;
   synth.dtype = options.dtype == "bf16" ? DType::kBF16 : DType::kF32;
-  synth.format = options.format == "torch" ? hamer::CheckpointFormat::kTorch : hamer::CheckpointFormat::kSafetensors;
+  synth.format =
+      options.format == "torch" ? hamer::CheckpointFormat::kTorch : hamer::CheckpointFormat::kSafetensors;
   hamer::check_synthetic_sizes(synth.config);  // before anything is left on disk
   ThreadPool pool(options.threads == 0 ? available_cpus() : options.threads);
   make_folder(options.out);
   const std::filesystem::path folder = options.out;
-  const std::string name = synth.format == hamer::CheckpointFormat::kTorch ? "hamer.ckpt" : "model.safetensors";
+  const std::string name =
+      synth.format == hamer::CheckpointFormat::kTorch ? "hamer.ckpt" : "model.safetensors";
   hamer::write_synthetic_checkpoint((folder / name).string(), synth, pool);
   write_file_atomically((folder / "model_config.yaml").string(), hamer::synthetic_config_yaml(synth.config));
   fmt::print("{}\n", (folder / name).string());
@@ -59,7 +61,8 @@ std::function<int()> declare_hamer(Command& command) {
   command.option("--seed", options->seed, "Seed");
   command.choice("--generator", options->generator, {"normal", "hpg1"},
                  "Bell-shaped weights scaled like a trained network's, or the integer-only HPG1");
-  command.choice("--format", options->format, {"torch", "safetensors"}, "hamer.ckpt as published, or model.safetensors");
+  command.choice("--format", options->format, {"torch", "safetensors"},
+                 "hamer.ckpt as published, or model.safetensors");
   command.choice("--dtype", options->dtype, {"f32", "bf16"}, "Type of the stored weights");
   command.option("--threads", options->threads, "Threads; 0: all CPUs");
   return [options] { return synth_hamer(*options); };
@@ -108,7 +111,8 @@ std::function<int()> declare_picture(Command& command) {
 }  // namespace
 
 std::function<int()> declare_synth(Command& command) {
-  command.verb("hamer", "A HaMeR checkpoint in the published format with seeded random weights", declare_hamer);
+  command.verb("hamer", "A HaMeR checkpoint in the published format with seeded random weights",
+               declare_hamer);
   command.verb("picture", "A picture of a shaded hand", declare_picture);
   return {};
 }

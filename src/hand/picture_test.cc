@@ -36,8 +36,7 @@ TEST(HandPicture, IsDeterministicAndDiffersBySeed) {
 }
 
 TEST(HandPicture, JointsLieInTheBoxAndTheBoxInTheFrame) {
-  for (const auto& [width, height] :
-       {std::pair{kWidth, kHeight}, std::pair{64, 90}, std::pair{70, 64}}) {
+  for (const auto& [width, height] : {std::pair{kWidth, kHeight}, std::pair{64, 90}, std::pair{70, 64}}) {
     const HandPicture drawn = width == kWidth ? picture() : draw_hand_picture(width, height, 1);
     EXPECT_EQ(drawn.image.width, width);
     EXPECT_EQ(drawn.image.height, height);

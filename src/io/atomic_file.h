@@ -1,4 +1,5 @@
-// Files that appear whole or not at all: temporary name in the same folder, fsync, rename, fsync of the folder.
+// Files that appear whole or not at all: temporary name in the same folder, fsync, rename, fsync of the
+// folder.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +9,9 @@
 
 namespace sinew {
 
-/// Writes go to `<path>.tmp-<pid>-<n>`; commit() publishes them under `path`, replacing what was there. Destroyed
-/// without commit(), it leaves no trace. Throws Error (kIo, with the system's reason) from every call but the destructor.
+/// Writes go to `<path>.tmp-<pid>-<n>`; commit() publishes them under `path`, replacing what was there.
+/// Destroyed without commit(), it leaves no trace. Throws Error (kIo, with the system's reason) from every
+/// call but the destructor.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);

@@ -50,9 +50,8 @@ struct CompareReport {
 /// `rows` of its
 ///   file lists ("0,95,191", which is also what R = 3 without metadata means). `f64.X.rows` is both.
 /// - A twin that both files have is compared with its like.
-/// Shapes that differ by axes of extent 1 are compared; another difference is a failed row.
-/// Throws Error: kMismatch when no tensor pairs up, kFormat for a bad `rows`, kUsage for a negative
-/// tolerance.
+/// Shapes that differ by axes of extent 1 are compared; another difference is a failed row. Throws Error:
+/// kMismatch when no tensor pairs up, kFormat for a bad `rows`, kUsage for a negative tolerance.
 CompareReport compare_checkpoints(const Checkpoint& a, const Checkpoint& b,
                                   const CompareOptions& options = {});
 

@@ -12,16 +12,17 @@
 
 namespace sinew {
 
-/// Opens a safetensors file. Every rule of the format is enforced: header at most 100 MB, an object of objects
-/// with exactly dtype, shape and data_offsets; no duplicate key; sizes without overflow; data that covers the rest of
-/// the file without hole or overlap. Each breach is an Error (kFormat) that names the file and the tensor.
+/// Opens a safetensors file. Every rule of the format is enforced: header at most 100 MB, an object of
+/// objects with exactly dtype, shape and data_offsets; no duplicate key; sizes without overflow; data that
+/// covers the rest of the file without hole or overlap. Each breach is an Error (kFormat) that names the file
+/// and the tensor.
 std::unique_ptr<Checkpoint> open_safetensors(const std::string& path);
 
 /// The same over bytes in memory (which must outlive the result); `name` stands for the path in messages.
 std::unique_ptr<Checkpoint> parse_safetensors(std::span<const std::byte> bytes, const std::string& name);
 
-/// Streams tensors into a safetensors file that appears atomically. Declare all, then write each in the order of
-/// declaration, then commit. Data starts on a 64-byte boundary of the file.
+/// Streams tensors into a safetensors file that appears atomically. Declare all, then write each in the order
+/// of declaration, then commit. Data starts on a 64-byte boundary of the file.
 class SafetensorsWriter {
  public:
   struct Entry {

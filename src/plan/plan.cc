@@ -34,8 +34,8 @@ TensorView PlanWeights::load(const std::string& name, DType dtype, const Shape& 
   if (found == plan_.entries().end()) throw fail(ErrorCode::kMismatch, "the plan has no tensor {}", name);
   const PlanEntry& entry = found->second;
   if (entry.dtype != dtype || !(entry.shape == shape)) {
-    throw fail(ErrorCode::kMismatch, "plan tensor {} is {}{}, the program wants {}{}", name, to_string(entry.dtype),
-               to_string(entry.shape), to_string(dtype), to_string(shape));
+    throw fail(ErrorCode::kMismatch, "plan tensor {} is {}{}, the program wants {}{}", name,
+               to_string(entry.dtype), to_string(entry.shape), to_string(dtype), to_string(shape));
   }
   if (!entry.transform) {
     const TensorView& source = sources_.get(entry.sources.at(0));

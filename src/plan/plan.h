@@ -16,8 +16,8 @@ namespace sinew {
 using Transform = std::function<Tensor(const Sources&)>;
 
 struct PlanEntry {
-  std::string name;                  // of the plan tensor, and of the program's weight
-  std::string category;              // "patch", "attention", "mlp", "norm", "head", "readout"
+  std::string name;      // of the plan tensor, and of the program's weight
+  std::string category;  // "patch", "attention", "mlp", "norm", "head", "readout"
   DType dtype = DType::kF32;
   Shape shape;
   std::vector<std::string> sources;  // checkpoint tensors it is made from
@@ -36,7 +36,8 @@ class Plan {
   std::map<std::string, PlanEntry> entries_;
 };
 
-/// Makes plan tensors when a backend asks for them. A tensor whose bytes are already right is handed out in place.
+/// Makes plan tensors when a backend asks for them. A tensor whose bytes are already right is handed out in
+/// place.
 class PlanWeights final : public WeightSource {
  public:
   /// Both must outlive the object.

@@ -4,9 +4,12 @@ namespace sinew {
 
 std::string_view to_string(Policy policy) {
   switch (policy) {
-    case Policy::kF64: return "f64";
-    case Policy::kF32: return "f32";
-    case Policy::kBF16: return "bf16";
+    case Policy::kF64:
+      return "f64";
+    case Policy::kF32:
+      return "f32";
+    case Policy::kBF16:
+      return "bf16";
   }
   return "unknown";
 }

@@ -12,7 +12,8 @@ namespace sinew {
 enum class Policy : std::uint8_t {
   kF64,   // everything in double; the reference backend's oracle
   kF32,   // everything in f32
-  kBF16,  // weights and operands of products in bf16, accumulation, residual stream, layer norm and softmax in f32
+  kBF16,  // weights and operands of products in bf16, accumulation, residual stream, layer norm and softmax
+          // in f32
 };
 
 std::string_view to_string(Policy policy);

@@ -8,7 +8,8 @@ void Sources::add_all(const std::shared_ptr<const Checkpoint>& checkpoint) {
   for (const auto& [name, view] : checkpoint->tensors()) entries_.emplace(name, Entry{view, checkpoint});
 }
 
-void Sources::add(const std::string& name, const TensorView& view, const std::shared_ptr<const Checkpoint>& owner) {
+void Sources::add(const std::string& name, const TensorView& view,
+                  const std::shared_ptr<const Checkpoint>& owner) {
   entries_.emplace(name, Entry{view, owner});
 }
 

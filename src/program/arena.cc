@@ -60,7 +60,8 @@ ArenaPlan plan_arena(const Program& program) {
     }
     plan.offset[v] = offset;
     plan.bytes = std::max(plan.bytes, offset + bytes);
-    const auto at = std::ranges::upper_bound(placed, offset, {}, [&](std::size_t p) { return plan.offset[p]; });
+    const auto at =
+        std::ranges::upper_bound(placed, offset, {}, [&](std::size_t p) { return plan.offset[p]; });
     placed.insert(at, v);
   }
   return plan;

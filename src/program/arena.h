@@ -22,8 +22,8 @@ struct ArenaPlan {
   std::size_t bytes = 0;
 };
 
-/// Greedy by size: largest value first, each at the lowest offset that is free during its lifetime. Two values that are alive at
-/// one op never overlap.
+/// Greedy by size: largest value first, each at the lowest offset that is free during its lifetime. Two
+/// values that are alive at one op never overlap.
 ArenaPlan plan_arena(const Program& program);
 
 }  // namespace sinew

@@ -13,7 +13,9 @@ namespace {
 /// A random straight-line program: each op joins two or three earlier values.
 Program random_program(std::uint32_t seed) {
   std::mt19937 random(seed);
-  const auto pick = [&](std::size_t below) { return std::uniform_int_distribution<std::size_t>(0, below - 1)(random); };
+  const auto pick = [&](std::size_t below) {
+    return std::uniform_int_distribution<std::size_t>(0, below - 1)(random);
+  };
   ProgramBuilder builder("random");
   std::vector<ValueId> values = {builder.input("in", DType::kF32, {1, 7})};
   std::vector<bool> read = {true};
@@ -24,7 +26,8 @@ Program random_program(std::uint32_t seed) {
     const std::size_t parts = 1 + pick(3);
     for (std::size_t p = 0; p < parts; ++p) {
       // Mostly recent values, so that lifetimes are short and memory is worth reusing.
-      const std::size_t from = values.size() - 1 - std::min(values.size() - 1, pick(pick(10) == 0 ? values.size() : 3));
+      const std::size_t from =
+          values.size() - 1 - std::min(values.size() - 1, pick(pick(10) == 0 ? values.size() : 3));
       if (builder.value(values[from]).shape[1] + columns > 4000) continue;
       op.parts.push_back(values[from]);
       columns += builder.value(values[from]).shape[1];
@@ -59,7 +62,8 @@ TEST(Arena, ValuesAliveTogetherNeverOverlap) {
         const Lifetime lb = plan.lifetime[b];
         if (la.first > lb.last || lb.first > la.last) continue;
         const std::size_t b_bytes = static_cast<std::size_t>(values[b].shape.count()) * 4;
-        const bool apart = plan.offset[a] + a_bytes <= plan.offset[b] || plan.offset[b] + b_bytes <= plan.offset[a];
+        const bool apart =
+            plan.offset[a] + a_bytes <= plan.offset[b] || plan.offset[b] + b_bytes <= plan.offset[a];
         EXPECT_TRUE(apart) << "seed " << seed << ": " << values[a].name << " and " << values[b].name;
       }
     }
@@ -74,13 +78,16 @@ TEST(Arena, LifetimesCoverReadersInputsAndOutputs) {
   for (int i = 0; i < 6; ++i) {
     ConcatColumns op;
     op.parts = {at};
-    op.out = i == 5 ? builder.output("out", DType::kF32, {1, 16}) : builder.local(fmt::format("t{}", i), DType::kF32, {1, 16});
+    op.out = i == 5 ? builder.output("out", DType::kF32, {1, 16})
+                    : builder.local(fmt::format("t{}", i), DType::kF32, {1, 16});
     builder.add(op);
     at = op.out;
   }
   const Program program = builder.finish();
   const ArenaPlan plan = plan_arena(program);
-  const auto life = [&](const char* name) { return plan.lifetime[static_cast<std::size_t>(program.find(name).index)]; };
+  const auto life = [&](const char* name) {
+    return plan.lifetime[static_cast<std::size_t>(program.find(name).index)];
+  };
   EXPECT_EQ(life("in").first, 0);
   EXPECT_EQ(life("in").last, 5);
   EXPECT_EQ(life("out").first, 0);

@@ -30,8 +30,8 @@ Cost Attention::cost(const Program& program) const {
 }
 
 std::string Attention::attributes() const {
-  return fmt::format("{} heads of {}, columns q={} k={} v={}, scale={:g}", heads, head_dim, q.column, k.column,
-                     v.column, scale);
+  return fmt::format("{} heads of {}, columns q={} k={} v={}, scale={:g}", heads, head_dim, q.column,
+                     k.column, v.column, scale);
 }
 
 }  // namespace sinew

@@ -5,7 +5,8 @@
 
 namespace sinew {
 
-/// Columns [column, column + heads * head_dim) of a row-major matrix: how Q, K and V lie inside a fused projection.
+/// Columns [column, column + heads * head_dim) of a row-major matrix: how Q, K and V lie inside a fused
+/// projection.
 struct HeadColumns {
   ValueId value;
   std::int64_t column = 0;
@@ -13,8 +14,9 @@ struct HeadColumns {
 
 /// For each head h: out[:, h] = softmax(scale * q_h k_h^T) v_h, softmax in f32 (f64) over all keys, no mask.
 ///
-/// q is [Tq, >= column + heads*head_dim], k and v [Tk, ...], each head a run of head_dim columns, heads consecutive; all of one
-/// dtype (f32, bf16; f64 in double programs). out [Tq, heads*head_dim] of the same dtype.
+/// q is [Tq, >= column + heads*head_dim], k and v [Tk, ...], each head a run of head_dim columns, heads
+/// consecutive; all of one dtype (f32, bf16; f64 in double programs). out [Tq, heads*head_dim] of the same
+/// dtype.
 struct Attention final : Op {
   HeadColumns q, k, v;
   ValueId out;

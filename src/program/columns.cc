@@ -27,7 +27,8 @@ void ConcatColumns::check(const Program& program) const {
   for (const ValueId part : parts) {
     rules.rank(part, 2);
     rules.same_dtype(out, part);
-    rules.require(rules.value(part).shape[0] == rules.value(out).shape[0], part, "needs as many rows as the result");
+    rules.require(rules.value(part).shape[0] == rules.value(out).shape[0], part,
+                  "needs as many rows as the result");
     columns += rules.value(part).shape[1];
   }
   rules.shape(out, {rules.value(out).shape[0], columns});

@@ -5,8 +5,8 @@
 
 namespace sinew {
 
-/// out = (x - mean) / sqrt(variance + eps) * gamma + beta over the last axis, biased variance, computed in f32 (f64).
-/// x [M,C] f32 (f64); gamma, beta [C] f32 (f64); out [M,C] f32 or bf16 (f64).
+/// out = (x - mean) / sqrt(variance + eps) * gamma + beta over the last axis, biased variance, computed in
+/// f32 (f64). x [M,C] f32 (f64); gamma, beta [C] f32 (f64); out [M,C] f32 or bf16 (f64).
 struct LayerNorm final : Op {
   ValueId x, gamma, beta, out;
   double eps = 0;

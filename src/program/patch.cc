@@ -10,13 +10,16 @@ namespace {
 
 void check_grid(const Rules& rules, ValueId image, const PatchGrid& grid) {
   rules.rank(image, 3);
-  rules.require(grid.patch > 0 && grid.padding >= 0, image, "patch must be positive and padding not negative");
+  rules.require(grid.patch > 0 && grid.padding >= 0, image,
+                "patch must be positive and padding not negative");
   const Shape& shape = rules.value(image).shape;
   rules.require(shape[1] + 2 * grid.padding >= grid.patch && shape[2] + 2 * grid.padding >= grid.patch, image,
                 "smaller than one patch");
 }
 
-std::int64_t patches(const Shape& image, const PatchGrid& grid) { return grid.count(image[1]) * grid.count(image[2]); }
+std::int64_t patches(const Shape& image, const PatchGrid& grid) {
+  return grid.count(image[1]) * grid.count(image[2]);
+}
 
 }  // namespace
 

@@ -13,9 +13,10 @@ struct PatchGrid {
   std::int64_t count(std::int64_t extent) const { return (extent + 2 * padding - patch) / patch + 1; }
 };
 
-/// out[t, j]: t = grid row-major patch, j = channel*patch^2 + row*patch + column inside the padded patch (im2col).
-/// image [channels,rows,columns] f32 (f64), or u8; then `offset` (one number per channel) is subtracted from pixels inside the image,
-/// and the padding stays 0. out [patches, channels*patch^2], f32 or bf16 (f64). Integers in [-255, 255] are exact in bf16.
+/// out[t, j]: t = grid row-major patch, j = channel*patch^2 + row*patch + column inside the padded patch
+/// (im2col). image [channels,rows,columns] f32 (f64), or u8; then `offset` (one number per channel) is
+/// subtracted from pixels inside the image, and the padding stays 0. out [patches, channels*patch^2], f32 or
+/// bf16 (f64). Integers in [-255, 255] are exact in bf16.
 struct PatchColumns final : Op {
   ValueId image, out;
   PatchGrid grid;
@@ -29,8 +30,9 @@ struct PatchColumns final : Op {
   std::string attributes() const override;
 };
 
-/// The plain form: a strided convolution of image [channels,rows,columns] with weight [N,channels,patch,patch] and bias [N], tokens
-/// row-major: out [patches,N]. All f32 (f64, the weight of any float type then).
+/// The plain form: a strided convolution of image [channels,rows,columns] with weight
+/// [N,channels,patch,patch] and bias [N], tokens row-major: out [patches,N]. All f32 (f64, the weight of any
+/// float type then).
 struct PatchConvolution final : Op {
   ValueId image, weight, bias, out;
   PatchGrid grid;

@@ -38,8 +38,8 @@ std::string Program::to_string() const {
     for (const ValueId id : op->outputs()) outputs.push_back(describe(id));
     for (const ValueId id : op->inputs()) operands.push_back(value(id).name);
     const std::string attributes = op->attributes();
-    text += fmt::format("  {} = {}({}){}{}\n", fmt::join(outputs, ", "), op->name(), fmt::join(operands, ", "),
-                        attributes.empty() ? "" : "  # ", attributes);
+    text += fmt::format("  {} = {}({}){}{}\n", fmt::join(outputs, ", "), op->name(),
+                        fmt::join(operands, ", "), attributes.empty() ? "" : "  # ", attributes);
   }
   return text;
 }
@@ -51,7 +51,8 @@ ValueId ProgramBuilder::declare(const std::string& name, DType dtype, const Shap
   if (!program_.by_name_.emplace(name, index).second) {
     throw fail(ErrorCode::kMismatch, "program {}: two values are named {}", program_.name_, name);
   }
-  if (shape.count() == 0) throw fail(ErrorCode::kMismatch, "program {}: value {} is empty", program_.name_, name);
+  if (shape.count() == 0)
+    throw fail(ErrorCode::kMismatch, "program {}: value {} is empty", program_.name_, name);
   program_.values_.push_back({name, dtype, shape, role});
   defined_.push_back(role == Role::kInput || role == Role::kWeight);
   read_.push_back(false);
@@ -94,8 +95,8 @@ void ProgramBuilder::append(std::unique_ptr<const Op> op) {
   for (const ValueId id : op->inputs()) {
     if (!id) throw fail(ErrorCode::kMismatch, "program {}: {} lacks an operand", program_.name_, op->name());
     if (!defined_[static_cast<std::size_t>(id.index)]) {
-      throw fail(ErrorCode::kMismatch, "program {}: {} reads {} before it is written", program_.name_, op->name(),
-                 program_.value(id).name);
+      throw fail(ErrorCode::kMismatch, "program {}: {} reads {} before it is written", program_.name_,
+                 op->name(), program_.value(id).name);
     }
     read_[static_cast<std::size_t>(id.index)] = true;
   }

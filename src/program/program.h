@@ -45,8 +45,9 @@ struct Cost {
 
 class Program;
 
-/// One operation. A family of ops is stated in program/<family>.h, its rules are in program/<family>.cc, its meaning in
-/// backend/reference/<family>.cc and its fast form in backend/cpu/<family>.cc. Backends find their form by the op's C++ type.
+/// One operation. A family of ops is stated in program/<family>.h, its rules are in program/<family>.cc, its
+/// meaning in backend/reference/<family>.cc and its fast form in backend/cpu/<family>.cc. Backends find their
+/// form by the op's C++ type.
 class Op {
  public:
   virtual ~Op() = default;
@@ -98,14 +99,16 @@ class ProgramBuilder {
   void keep(ValueId id);
   const Value& value(ValueId id) const { return program_.value(id); }
 
-  /// Appends an op after checking its rules, that its operands are defined and that its outputs had no writer.
+  /// Appends an op after checking its rules, that its operands are defined and that its outputs had no
+  /// writer.
   template <typename T>
   void add(T op) {
     static_assert(std::is_base_of_v<Op, T>);
     append(std::make_unique<T>(std::move(op)));
   }
 
-  /// Checks that every local and output is written and every local and weight read; then the builder is spent.
+  /// Checks that every local and output is written and every local and weight read; then the builder is
+  /// spent.
   Program finish();
 
  private:

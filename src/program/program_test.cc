@@ -76,7 +76,8 @@ TEST(ProgramBuilder, SharedWeightsMustAgree) {
   ProgramBuilder builder("p");
   const ValueId w = builder.shared_weight("w", DType::kF32, {2, 2});
   EXPECT_EQ(builder.shared_weight("w", DType::kF32, {2, 2}), w);
-  EXPECT_THAT(error_of([&] { builder.shared_weight("w", DType::kBF16, {2, 2}); }), HasSubstr("declared twice"));
+  EXPECT_THAT(error_of([&] { builder.shared_weight("w", DType::kBF16, {2, 2}); }),
+              HasSubstr("declared twice"));
   EXPECT_THAT(error_of([&] { builder.shared_weight("w", DType::kF32, {4}); }), HasSubstr("declared twice"));
 }
 

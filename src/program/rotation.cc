@@ -34,7 +34,8 @@ void rotation_6d_to_matrix(const T* six, T* matrix) {
   const T along = b1[0] * six[3] + b1[1] * six[4] + b1[2] * six[5];
   for (int i = 0; i < 3; ++i) rest[i] = six[3 + i] - along * b1[i];
   normalise(rest, b2);
-  const T b3[3] = {b1[1] * b2[2] - b1[2] * b2[1], b1[2] * b2[0] - b1[0] * b2[2], b1[0] * b2[1] - b1[1] * b2[0]};
+  const T b3[3] = {b1[1] * b2[2] - b1[2] * b2[1], b1[2] * b2[0] - b1[0] * b2[2],
+                   b1[0] * b2[1] - b1[1] * b2[0]};
   for (int row = 0; row < 3; ++row) {
     matrix[3 * row] = b1[row];
     matrix[3 * row + 1] = b2[row];

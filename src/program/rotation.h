@@ -5,9 +5,9 @@
 
 namespace sinew {
 
-/// Gram-Schmidt of 6D rotations (Zhou et al. 2019; spec hamer 1.4). x [1, 6*joints], out [1, 9*joints]: each group of six numbers is two
-/// vectors a1, a2; b1 = a1/max(|a1|,1e-12), b2 likewise from a2 - (b1.a2) b1, b3 = b1 x b2 are the COLUMNS of the row-major
-/// 3x3 result. All f32 (f64).
+/// Gram-Schmidt of 6D rotations (Zhou et al. 2019; spec hamer 1.4). x [1, 6*joints], out [1, 9*joints]: each
+/// group of six numbers is two vectors a1, a2; b1 = a1/max(|a1|,1e-12), b2 likewise from a2 - (b1.a2) b1, b3
+/// = b1 x b2 are the COLUMNS of the row-major 3x3 result. All f32 (f64).
 struct Rotation6dToMatrix final : Op {
   ValueId x, out;
 

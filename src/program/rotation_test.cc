@@ -44,7 +44,8 @@ TEST(Rotation6d, IsARotationForAnyInput) {
         EXPECT_NEAR(dot, i == j ? 1 : 0, 1e-12);
       }
     }
-    const double det = r[0] * (r[4] * r[8] - r[5] * r[7]) - r[1] * (r[3] * r[8] - r[5] * r[6]) + r[2] * (r[3] * r[7] - r[4] * r[6]);
+    const double det = r[0] * (r[4] * r[8] - r[5] * r[7]) - r[1] * (r[3] * r[8] - r[5] * r[6]) +
+                       r[2] * (r[3] * r[7] - r[4] * r[6]);
     EXPECT_NEAR(det, 1, 1e-12);
   }
 }

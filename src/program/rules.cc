@@ -28,8 +28,8 @@ void Rules::dtype(ValueId id, std::initializer_list<DType> allowed) const {
   if (std::ranges::find(allowed, value(id).dtype) == allowed.end()) {
     std::vector<std::string_view> names;
     for (const DType d : allowed) names.push_back(to_string(d));
-    throw fail(ErrorCode::kMismatch, "{}: {} is {}, expected {}", op_, value(id).name, to_string(value(id).dtype),
-               fmt::join(names, " or "));
+    throw fail(ErrorCode::kMismatch, "{}: {} is {}, expected {}", op_, value(id).name,
+               to_string(value(id).dtype), fmt::join(names, " or "));
   }
 }
 
@@ -41,6 +41,8 @@ void Rules::require(bool holds, ValueId id, std::string_view text) const {
   }
 }
 
-bool is_activation(DType dtype) { return dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF64; }
+bool is_activation(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF64;
+}
 
 }  // namespace sinew

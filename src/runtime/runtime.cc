@@ -26,8 +26,8 @@ Policy default_policy(const std::string& backend) {
 HamerRuntime open_hamer(const std::string& path, const RuntimeOptions& options) {
   const Stopwatch watch;
   HamerRuntime runtime;
-  runtime.backend_owner = make_backend(options.backend, options.threads);
-  runtime.backend = runtime.backend_owner->describe();
+  const std::unique_ptr<Backend> backend = make_backend(options.backend, options.threads);
+  runtime.backend = backend->describe();
   runtime.policy = options.policy.value_or(default_policy(options.backend));
   const hamer::Model model = hamer::load_model(path);
   runtime.description = hamer::describe(model);
@@ -40,10 +40,11 @@ HamerRuntime open_hamer(const std::string& path, const RuntimeOptions& options) 
   hamer::Graph graph = hamer::build(model.config, model.sources, build);
   runtime.outputs = std::move(graph.outputs);
   PlanWeights weights(graph.plan, model.sources);
-  runtime.session = runtime.backend_owner->compile(std::move(graph.program), weights);
+  runtime.session = backend->compile(std::move(graph.program), weights);
   runtime.load_ms = watch.elapsed_ms();
-  log(LogLevel::kInfo, "{}: {} policy {} on {}, weights {:.2f} GB, arena {:.1f} MB, {:.0f} ms", model.checkpoint_path,
-      runtime.description, to_string(runtime.policy), runtime.backend, static_cast<double>(runtime.session->weight_bytes()) / 1e9,
+  log(LogLevel::kInfo, "{}: {} policy {} on {}, weights {:.2f} GB, arena {:.1f} MB, {:.0f} ms",
+      model.checkpoint_path, runtime.description, to_string(runtime.policy), runtime.backend,
+      static_cast<double>(runtime.session->weight_bytes()) / 1e9,
       static_cast<double>(runtime.session->arena_bytes()) / 1e6, runtime.load_ms);
   return runtime;
 }

@@ -13,9 +13,9 @@
 namespace sinew {
 
 struct RuntimeOptions {
-  std::string backend = "cpu";    // or "reference"
-  std::optional<Policy> policy;   // nothing: default_policy(backend)
-  int threads = 0;                // 0: as many as this process may use
+  std::string backend = "cpu";   // or "reference"
+  std::optional<Policy> policy;  // nothing: default_policy(backend)
+  int threads = 0;               // 0: as many as this process may use
   hamer::Form form = hamer::Form::kFused;
   bool u8_input = false;
   bool trace = false;
@@ -24,8 +24,8 @@ struct RuntimeOptions {
 /// Throws Error (kUsage) for an unknown backend or a senseless thread count.
 std::unique_ptr<Backend> make_backend(const std::string& name, int threads);
 
-/// The fastest policy whose accuracy bar is met (docs/NUMERICS.md): cpu: bf16 where the processor multiplies bf16 natively, else f32;
-/// reference: f64.
+/// The fastest policy whose accuracy bar is met (docs/NUMERICS.md): cpu: bf16 where the processor multiplies
+/// bf16 natively, else f32; reference: f64.
 Policy default_policy(const std::string& backend);
 
 /// A HaMeR checkpoint compiled and resident.
@@ -35,7 +35,6 @@ struct HamerRuntime {
   hamer::Config config;
   Policy policy = Policy::kF32;
   std::vector<hamer::NamedOutput> outputs;
-  std::unique_ptr<Backend> backend_owner;
   std::unique_ptr<Session> session;
   double load_ms = 0;
 };

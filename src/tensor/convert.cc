@@ -1,5 +1,6 @@
-// Element access and conversion between dtypes. Everything but the straight copies goes through double, which holds every
-// source value exactly (64-bit integers above 2^53 excepted, and those only ever convert to themselves or fail).
+// Element access and conversion between dtypes. Everything but the straight copies goes through double, which
+// holds every source value exactly (64-bit integers above 2^53 excepted, and those only ever convert to
+// themselves or fail).
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -29,8 +30,8 @@ double widen(T value) {
   }
 }
 
-// Rounding double -> float -> bf16 would round twice. Rounding to odd in the first step keeps the information that
-// the second needs: f32 has 24 bits, more than the 8 + 2 of bf16 and the 11 + 2 of f16.
+// Rounding double -> float -> bf16 would round twice. Rounding to odd in the first step keeps the information
+// that the second needs: f32 has 24 bits, more than the 8 + 2 of bf16 and the 11 + 2 of f16.
 float to_odd_f32(double value) {
   auto nearest = static_cast<float>(value);
   const double back = nearest;
@@ -54,7 +55,8 @@ T narrow(double value) {
     // max()+1 is a power of two, exact in double even where max() itself is not.
     const double limit = std::ldexp(1.0, std::numeric_limits<T>::digits);
     if (!(value >= low && value < limit) || value != std::trunc(value)) {
-      throw fail(ErrorCode::kMismatch, "the value {} cannot be held by {}", value, to_string(DTypeOf<T>::value));
+      throw fail(ErrorCode::kMismatch, "the value {} cannot be held by {}", value,
+                 to_string(DTypeOf<T>::value));
     }
     return static_cast<T>(value);
   } else {
@@ -62,28 +64,42 @@ T narrow(double value) {
   }
 }
 
-/// Calls fn.template operator()<T>() with the C++ type of a dtype. bool is read as a byte: any non-zero byte of a file is true.
+/// Calls fn.template operator()<T>() with the C++ type of a dtype. bool is read as a byte: any non-zero byte
+/// of a file is true.
 template <typename Fn>
 decltype(auto) with_type(DType dtype, Fn&& fn) {
   switch (dtype) {
     case DType::kBool:
-    case DType::kU8: return fn.template operator()<std::uint8_t>();
-    case DType::kI8: return fn.template operator()<std::int8_t>();
-    case DType::kU16: return fn.template operator()<std::uint16_t>();
-    case DType::kI16: return fn.template operator()<std::int16_t>();
-    case DType::kF16: return fn.template operator()<F16>();
-    case DType::kBF16: return fn.template operator()<BF16>();
-    case DType::kU32: return fn.template operator()<std::uint32_t>();
-    case DType::kI32: return fn.template operator()<std::int32_t>();
-    case DType::kF32: return fn.template operator()<float>();
-    case DType::kU64: return fn.template operator()<std::uint64_t>();
-    case DType::kI64: return fn.template operator()<std::int64_t>();
-    case DType::kF64: break;
+    case DType::kU8:
+      return fn.template operator()<std::uint8_t>();
+    case DType::kI8:
+      return fn.template operator()<std::int8_t>();
+    case DType::kU16:
+      return fn.template operator()<std::uint16_t>();
+    case DType::kI16:
+      return fn.template operator()<std::int16_t>();
+    case DType::kF16:
+      return fn.template operator()<F16>();
+    case DType::kBF16:
+      return fn.template operator()<BF16>();
+    case DType::kU32:
+      return fn.template operator()<std::uint32_t>();
+    case DType::kI32:
+      return fn.template operator()<std::int32_t>();
+    case DType::kF32:
+      return fn.template operator()<float>();
+    case DType::kU64:
+      return fn.template operator()<std::uint64_t>();
+    case DType::kI64:
+      return fn.template operator()<std::int64_t>();
+    case DType::kF64:
+      break;
   }
   return fn.template operator()<double>();
 }
 
-/// Visits the elements in row-major order as runs along the last axis: fn(first byte of the run, stride in bytes, length).
+/// Visits the elements in row-major order as runs along the last axis: fn(first byte of the run, stride in
+/// bytes, length).
 template <typename Fn>
 void for_each_run(const TensorView& view, Fn&& fn) {
   const std::int64_t item = static_cast<std::int64_t>(size_of(view.dtype));
@@ -109,11 +125,13 @@ To convert_one(From value) {
     return to_bf16(value);
   } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, F16>) {
     return to_f16(value);
-  } else if constexpr (std::is_same_v<To, float> && (std::is_same_v<From, BF16> || std::is_same_v<From, F16>)) {
+  } else if constexpr (std::is_same_v<To, float> &&
+                       (std::is_same_v<From, BF16> || std::is_same_v<From, F16>)) {
     return to_f32(value);
   } else if constexpr (std::is_integral_v<From> && std::is_integral_v<To>) {
     if (!std::in_range<To>(value)) {
-      throw fail(ErrorCode::kMismatch, "the value {} cannot be held by {}", value, to_string(DTypeOf<To>::value));
+      throw fail(ErrorCode::kMismatch, "the value {} cannot be held by {}", value,
+                 to_string(DTypeOf<To>::value));
     }
     return static_cast<To>(value);
   } else {
@@ -153,7 +171,8 @@ void convert_into(const TensorView& view, DType dtype, void* out) {
           }
           if (to_bool) {
             const double real = widen(value);
-            if (real != 0 && real != 1) throw fail(ErrorCode::kMismatch, "the value {} cannot be held by bool", real);
+            if (real != 0 && real != 1)
+              throw fail(ErrorCode::kMismatch, "the value {} cannot be held by bool", real);
           }
           *next++ = convert_one<From, To>(value);
         }

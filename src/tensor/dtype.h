@@ -9,7 +9,21 @@
 namespace sinew {
 
 /// The compute types are f32, bf16 and f16 (f64 in the reference backend); the others carry data and indices.
-enum class DType : std::uint8_t { kBool, kU8, kI8, kU16, kI16, kF16, kBF16, kU32, kI32, kF32, kU64, kI64, kF64 };
+enum class DType : std::uint8_t {
+  kBool,
+  kU8,
+  kI8,
+  kU16,
+  kI16,
+  kF16,
+  kBF16,
+  kU32,
+  kI32,
+  kF32,
+  kU64,
+  kI64,
+  kF64
+};
 
 /// Bytes of one element: 1, 2, 4 or 8.
 std::size_t size_of(DType dtype);

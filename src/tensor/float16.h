@@ -1,4 +1,5 @@
-// bf16 and IEEE binary16 ("f16") scalars with round to nearest even; NaN stays NaN (quiet bit set, sign kept).
+// bf16 and IEEE binary16 ("f16") scalars with round to nearest even; NaN stays NaN (quiet bit set, sign
+// kept).
 #pragma once
 
 #include <bit>

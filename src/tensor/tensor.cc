@@ -33,10 +33,13 @@ bool TensorView::contiguous() const {
 
 namespace {
 
-/// Bytes of a dense tensor; a shape from outside may have a count that fits in 63 bits and a size that does not.
+/// Bytes of a dense tensor; a shape from outside may have a count that fits in 63 bits and a size that does
+/// not.
 std::size_t dense_bytes(DType dtype, const Shape& shape) {
   const auto bytes = checked_mul(static_cast<std::size_t>(shape.count()), size_of(dtype));
-  if (!bytes) throw fail(ErrorCode::kLimit, "a tensor {}{} has more than 2^64 bytes", to_string(dtype), to_string(shape));
+  if (!bytes)
+    throw fail(ErrorCode::kLimit, "a tensor {}{} has more than 2^64 bytes", to_string(dtype),
+               to_string(shape));
   return *bytes;
 }
 
@@ -48,7 +51,8 @@ void AlignedBuffer::Free::operator()(std::byte* p) const { std::free(p); }
 
 AlignedBuffer::AlignedBuffer(std::size_t bytes) : size_(bytes) {
   if (bytes == 0) return;
-  void* memory = bytes > SIZE_MAX - kAlignment ? nullptr : std::aligned_alloc(kAlignment, round_up(bytes, kAlignment));
+  void* memory =
+      bytes > SIZE_MAX - kAlignment ? nullptr : std::aligned_alloc(kAlignment, round_up(bytes, kAlignment));
   if (memory == nullptr) throw fail(ErrorCode::kLimit, "out of memory: {} bytes wanted", bytes);
   std::memset(memory, 0, round_up(bytes, kAlignment));
   data_.reset(static_cast<std::byte*>(memory));

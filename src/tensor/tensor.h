@@ -1,12 +1,12 @@
 // Tensors: a non-owning strided view of typed elements, and an owner of aligned memory.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <memory>
-#include <cassert>
-#include <cstdint>
 #include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <span>
 
 #include "tensor/dtype.h"
@@ -18,19 +18,58 @@ namespace sinew {
 /// The DType of a C++ element type.
 template <typename T>
 struct DTypeOf;
-template <> struct DTypeOf<bool> { static constexpr DType value = DType::kBool; };
-template <> struct DTypeOf<std::uint8_t> { static constexpr DType value = DType::kU8; };
-template <> struct DTypeOf<std::int8_t> { static constexpr DType value = DType::kI8; };
-template <> struct DTypeOf<std::uint16_t> { static constexpr DType value = DType::kU16; };
-template <> struct DTypeOf<std::int16_t> { static constexpr DType value = DType::kI16; };
-template <> struct DTypeOf<F16> { static constexpr DType value = DType::kF16; };
-template <> struct DTypeOf<BF16> { static constexpr DType value = DType::kBF16; };
-template <> struct DTypeOf<std::uint32_t> { static constexpr DType value = DType::kU32; };
-template <> struct DTypeOf<std::int32_t> { static constexpr DType value = DType::kI32; };
-template <> struct DTypeOf<float> { static constexpr DType value = DType::kF32; };
-template <> struct DTypeOf<std::uint64_t> { static constexpr DType value = DType::kU64; };
-template <> struct DTypeOf<std::int64_t> { static constexpr DType value = DType::kI64; };
-template <> struct DTypeOf<double> { static constexpr DType value = DType::kF64; };
+template <>
+struct DTypeOf<bool> {
+  static constexpr DType value = DType::kBool;
+};
+template <>
+struct DTypeOf<std::uint8_t> {
+  static constexpr DType value = DType::kU8;
+};
+template <>
+struct DTypeOf<std::int8_t> {
+  static constexpr DType value = DType::kI8;
+};
+template <>
+struct DTypeOf<std::uint16_t> {
+  static constexpr DType value = DType::kU16;
+};
+template <>
+struct DTypeOf<std::int16_t> {
+  static constexpr DType value = DType::kI16;
+};
+template <>
+struct DTypeOf<F16> {
+  static constexpr DType value = DType::kF16;
+};
+template <>
+struct DTypeOf<BF16> {
+  static constexpr DType value = DType::kBF16;
+};
+template <>
+struct DTypeOf<std::uint32_t> {
+  static constexpr DType value = DType::kU32;
+};
+template <>
+struct DTypeOf<std::int32_t> {
+  static constexpr DType value = DType::kI32;
+};
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::kF32;
+};
+template <>
+struct DTypeOf<std::uint64_t> {
+  static constexpr DType value = DType::kU64;
+};
+template <>
+struct DTypeOf<std::int64_t> {
+  static constexpr DType value = DType::kI64;
+};
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = DType::kF64;
+};
 
 /// Strides in elements, one per axis of the shape they belong to.
 using Strides = std::array<std::int64_t, Shape::kMaxRank>;
@@ -119,7 +158,8 @@ class Tensor {
   AlignedBuffer buffer_;
 };
 
-/// Element `index` (row-major over the shape) of any dtype as double; exact except for 64-bit integers above 2^53.
+/// Element `index` (row-major over the shape) of any dtype as double; exact except for 64-bit integers above
+/// 2^53.
 double element(const TensorView& view, std::int64_t index);
 
 /// A contiguous copy converted to `dtype`: floats round to nearest even (from double only once), integers and

@@ -1,6 +1,7 @@
 // Session::run() allocates nothing: every allocation function of this process counts its calls while armed.
-// oneDNN 2.6's execute builds a small argument map on each call; its calls are told apart by the library that the return address lies in,
-// and go with oneDNN when our own products replace it. A program of its own, because it replaces malloc.
+// oneDNN 2.6's execute builds a small argument map on each call; its calls are told apart by the library that
+// the return address lies in, and go with oneDNN when our own products replace it. A program of its own,
+// because it replaces malloc.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +31,8 @@ void count(void* caller) {
   if (!armed.load(std::memory_order_relaxed)) return;
   Dl_info info{};
   const bool known = dladdr(caller, &info) != 0 && info.dli_fname != nullptr;
-  const bool foreign = known && (std::strstr(info.dli_fname, "libdnnl") != nullptr || std::strstr(info.dli_fname, "libgomp") != nullptr);
+  const bool foreign = known && (std::strstr(info.dli_fname, "libdnnl") != nullptr ||
+                                 std::strstr(info.dli_fname, "libgomp") != nullptr);
   (foreign ? library : ours).fetch_add(1);
 }
 

@@ -22,7 +22,9 @@ struct ColumnCopy {
   }
 };
 
-std::size_t row_bytes(const Value& value) { return static_cast<std::size_t>(value.shape[1]) * size_of(value.dtype); }
+std::size_t row_bytes(const Value& value) {
+  return static_cast<std::size_t>(value.shape[1]) * size_of(value.dtype);
+}
 
 class CopyColumnsKernel final : public Kernel {
  public:

@@ -39,8 +39,9 @@ void refuse_double(const Program& program) {
 
 class CpuSession final : public Session, private Compiler {
  public:
-  CpuSession(Program compiled, WeightSource& weights, ThreadPool& pool, const VectorKernels& vectors)
-      : Session(std::move(compiled)), pool_(pool), vectors_(vectors), weights_(&weights) {
+  CpuSession(Program compiled, WeightSource& weights, std::shared_ptr<ThreadPool> pool,
+             const VectorKernels& vectors)
+      : Session(std::move(compiled)), pool_(std::move(pool)), vectors_(vectors), weights_(&weights) {
     for (const auto& op : Session::program().ops()) kernels_.push_back(forms().find(*op, "cpu")(*op, *this));
     for (const auto& [name, matrices] : packed_) {
       for (const auto& matrix : matrices) weight_bytes_ += matrix->bytes();
@@ -50,14 +51,14 @@ class CpuSession final : public Session, private Compiler {
   }
 
   void run() noexcept override {
-    for (const auto& kernel : kernels_) kernel->run(pool_);
+    for (const auto& kernel : kernels_) kernel->run(*pool_);
   }
   std::size_t weight_bytes() const override { return weight_bytes_; }
 
  private:
   const Program& program() const override { return Session::program(); }
   const VectorKernels& vectors() const override { return vectors_; }
-  int threads() const override { return pool_.size(); }
+  int threads() const override { return pool_->size(); }
 
   std::byte* data(ValueId id) override {
     const Value& value = program().value(id);
@@ -78,7 +79,8 @@ class CpuSession final : public Session, private Compiler {
     }
     const Value& value = program().value(id);
     const Shape matrix{value.shape[0], value.shape.count() / value.shape[0]};
-    candidates.push_back(pack_matrix(reshaped(weights_->load(value.name, value.dtype, value.shape), matrix), shape));
+    candidates.push_back(
+        pack_matrix(reshaped(weights_->load(value.name, value.dtype, value.shape), matrix), shape));
     weights_->release(value.name);
     return candidates.back();
   }
@@ -89,12 +91,12 @@ class CpuSession final : public Session, private Compiler {
   }
 
   void hand_out_scratch() {
-    scratch_ = AlignedBuffer(scratch_bytes_ * static_cast<std::size_t>(pool_.size()));
+    scratch_ = AlignedBuffer(scratch_bytes_ * static_cast<std::size_t>(pool_->size()));
     for (const auto& use : scratch_users_) use(scratch_.data(), scratch_bytes_);
     scratch_users_.clear();
   }
 
-  ThreadPool& pool_;
+  std::shared_ptr<ThreadPool> pool_;
   const VectorKernels& vectors_;
   WeightSource* weights_;
   std::map<std::int32_t, Tensor> small_;
@@ -108,11 +110,12 @@ class CpuSession final : public Session, private Compiler {
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(int threads) : pool_(threads), vectors_(vector_kernels(best_isa())) {}
+  explicit CpuBackend(int threads)
+      : pool_(std::make_shared<ThreadPool>(threads)), vectors_(vector_kernels(best_isa())) {}
   std::string_view name() const override { return "cpu"; }
   std::string describe() const override {
-    return fmt::format("cpu: {}, {} thread{}, {}", to_string(best_isa()), pool_.size(), pool_.size() == 1 ? "" : "s",
-                       gemm_library());
+    return fmt::format("cpu: {}, {} thread{}, {}", to_string(best_isa()), pool_->size(),
+                       pool_->size() == 1 ? "" : "s", gemm_library());
   }
   std::unique_ptr<Session> compile(Program program, WeightSource& weights) override {
     refuse_double(program);
@@ -120,7 +123,7 @@ class CpuBackend final : public Backend {
   }
 
  private:
-  ThreadPool pool_;
+  std::shared_ptr<ThreadPool> pool_;  // sessions hold it too, and may outlive the backend
   const VectorKernels& vectors_;
 };
 

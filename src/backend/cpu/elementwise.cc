@@ -52,7 +52,9 @@ template <typename Out>
 class GeluKernel final : public Kernel {
  public:
   GeluKernel(const Gelu& op, Compiler& compiler)
-      : x_(compiler.as<float>(op.x)), out_(compiler.as<Out>(op.out)), count_(compiler.value(op.x).shape.count()) {}
+      : x_(compiler.as<float>(op.x)),
+        out_(compiler.as<Out>(op.out)),
+        count_(compiler.value(op.x).shape.count()) {}
   void run(ThreadPool& pool) noexcept override {
     in_pieces(pool, count_, [this](std::int64_t first, std::int64_t last) {
       for (std::int64_t i = first; i < last; ++i) {

@@ -1,5 +1,5 @@
-// Matrix products with packed weights. oneDNN today (spec cpu_kernels); this interface is what own kernels will take over. The one file
-// that knows oneDNN is gemm_onednn.cc.
+// Matrix products with packed weights. oneDNN today (spec cpu_kernels); this interface is what own kernels
+// will take over. The one file that knows oneDNN is gemm_onednn.cc.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,8 @@ class PackedMatrix {
   virtual std::size_t bytes() const = 0;
 };
 
-/// Packs `weight` for products of this shape. Throws Error (kUnsupported) when this processor has no such product.
+/// Packs `weight` for products of this shape. Throws Error (kUnsupported) when this processor has no such
+/// product.
 std::shared_ptr<const PackedMatrix> pack_matrix(const TensorView& weight, const GemmShape& shape);
 /// True when `packed` (made for another shape) serves this one too.
 bool pack_serves(const PackedMatrix& packed, const GemmShape& shape);
@@ -40,8 +41,8 @@ struct GemmOperands {
   std::byte* out = nullptr;
 };
 
-/// One product, its rows cut into slices that any thread may run. Each slice is serial, so that threading is ours and a slice's bits do
-/// not depend on who runs it.
+/// One product, its rows cut into slices that any thread may run. Each slice is serial, so that threading is
+/// ours and a slice's bits do not depend on who runs it.
 class Gemm {
  public:
   virtual ~Gemm() = default;

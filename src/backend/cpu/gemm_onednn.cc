@@ -1,6 +1,7 @@
-// The one file that knows oneDNN (2.6; its C++ interface changed in 3.x). Weights are packed once in the format that the library asks
-// for; bias, GELU and the residual are post-ops. The library was built with OpenMP: primitives are made for one thread and run side
-// by side on our own pool, so no OpenMP team ever exists (libgomp's spinning workers would fight with ours for the cores).
+// The one file that knows oneDNN (2.6; its C++ interface changed in 3.x). Weights are packed once in the
+// format that the library asks for; bias, GELU and the residual are post-ops. The library was built with
+// OpenMP: primitives are made for one thread and run side by side on our own pool, so no OpenMP team ever
+// exists (libgomp's spinning workers would fight with ours for the cores).
 #include <dnnl.h>
 
 #include <array>
@@ -48,7 +49,8 @@ dnnl::memory::desc row_major(std::int64_t rows, std::int64_t columns, DType dtyp
   return {{rows, columns}, to_dnnl(dtype), Tag::ab};
 }
 
-dnnl::matmul::primitive_desc describe_product(const GemmShape& s, std::int64_t rows, const dnnl::memory::desc& weight) {
+dnnl::matmul::primitive_desc describe_product(const GemmShape& s, std::int64_t rows,
+                                              const dnnl::memory::desc& weight) {
   dnnl::post_ops post;
   // oneDNN's gelu_erf is the exact form, with an erf good to 1.5e-7 (Abramowitz and Stegun 7.1.26).
   if (s.gelu) post.append_eltwise(1.0F, dnnl::algorithm::eltwise_gelu_erf, 0, 0);
@@ -65,8 +67,8 @@ dnnl::matmul::primitive_desc describe_product(const GemmShape& s, std::int64_t r
 
 Error no_product(const GemmShape& s, const dnnl::error& error) {
   return {ErrorCode::kUnsupported,
-          fmt::format("oneDNN has no {} product [{},{}] x [{},{}] for this processor ({})", to_string(s.operand), s.m, s.k,
-                      s.k, s.n, error.message),
+          fmt::format("oneDNN has no {} product [{},{}] x [{},{}] for this processor ({})",
+                      to_string(s.operand), s.m, s.k, s.k, s.n, error.message),
           s.operand == DType::kBF16 ? "use --policy f32" : ""};
 }
 
@@ -97,7 +99,8 @@ class OneDnnMatrix final : public PackedMatrix {
 
 class OneDnnGemm final : public Gemm {
  public:
-  OneDnnGemm(const GemmShape& shape, std::shared_ptr<const PackedMatrix> weight, const GemmOperands& operands, int threads)
+  OneDnnGemm(const GemmShape& shape, std::shared_ptr<const PackedMatrix> weight, const GemmOperands& operands,
+             int threads)
       : weight_(std::move(weight)) {
     const SerialOpenMp serial;
     const auto& packed = dynamic_cast<const OneDnnMatrix&>(*weight_).memory();
@@ -114,13 +117,16 @@ class OneDnnGemm final : public Gemm {
   std::string implementation() const override { return implementation_; }
   void bind_scratch(std::byte* scratch, std::size_t stride) override {
     if (scratch_bytes_ == 0) return;
-    for (std::size_t i = 0; i < slices_.size(); ++i) slices_[i].memories[kScratch].set_data_handle(scratch + i * stride);
+    for (std::size_t i = 0; i < slices_.size(); ++i)
+      slices_[i].memories[kScratch].set_data_handle(scratch + i * stride);
   }
   void run(int index) noexcept override {
     Slice& slice = slices_[static_cast<std::size_t>(index)];
     // The C call: the C++ wrapper would build a map and a vector each time.
-    const auto status = dnnl_primitive_execute(slice.primitive.get(), slice.stream.get(), slice.count, slice.arguments.data());
-    if (status != dnnl_success) std::abort();  // shapes and addresses were fixed when it was made: a bug, not an input
+    const auto status = dnnl_primitive_execute(slice.primitive.get(), slice.stream.get(), slice.count,
+                                               slice.arguments.data());
+    if (status != dnnl_success)
+      std::abort();  // shapes and addresses were fixed when it was made: a bug, not an input
   }
 
  private:
@@ -149,9 +155,11 @@ class OneDnnGemm final : public Gemm {
       const auto offset = static_cast<std::size_t>(first * columns) * size_of(dtype);
       return static_cast<std::byte*>(const_cast<void*>(base)) + offset;
     };
-    add(kX, DNNL_ARG_SRC, dnnl::memory(description.src_desc(), engine(), at(operands.x, shape.k, shape.operand)));
+    add(kX, DNNL_ARG_SRC,
+        dnnl::memory(description.src_desc(), engine(), at(operands.x, shape.k, shape.operand)));
     add(kWeight, DNNL_ARG_WEIGHTS, packed);
-    add(kOut, DNNL_ARG_DST, dnnl::memory(description.dst_desc(), engine(), at(operands.out, shape.n, shape.out)));
+    add(kOut, DNNL_ARG_DST,
+        dnnl::memory(description.dst_desc(), engine(), at(operands.out, shape.n, shape.out)));
     if (shape.bias) {
       add(kBias, DNNL_ARG_BIAS,
           dnnl::memory(row_major(1, shape.n, DType::kF32), engine(), const_cast<float*>(operands.bias)));
@@ -159,10 +167,12 @@ class OneDnnGemm final : public Gemm {
     if (shape.residual) {
       const int index = shape.gelu ? 1 : 0;
       add(kResidual, DNNL_ARG_ATTR_MULTIPLE_POST_OP(index) | DNNL_ARG_SRC_1,
-          dnnl::memory(row_major(rows, shape.n, DType::kF32), engine(), at(operands.residual, shape.n, DType::kF32)));
+          dnnl::memory(row_major(rows, shape.n, DType::kF32), engine(),
+                       at(operands.residual, shape.n, DType::kF32)));
     }
     if (description.scratchpad_desc().get_size() > 0) {
-      add(kScratch, DNNL_ARG_SCRATCHPAD, dnnl::memory(description.scratchpad_desc(), engine(), DNNL_MEMORY_NONE));
+      add(kScratch, DNNL_ARG_SCRATCHPAD,
+          dnnl::memory(description.scratchpad_desc(), engine(), DNNL_MEMORY_NONE));
     }
     slices_.push_back(std::move(slice));
   }
@@ -187,7 +197,8 @@ bool pack_serves(const PackedMatrix& packed, const GemmShape& shape) {
   const SerialOpenMp serial;
   try {
     const dnnl::memory::desc any({shape.k, shape.n}, to_dnnl(shape.operand), Tag::any);
-    return describe_product(shape, shape.m, any).weights_desc() == dynamic_cast<const OneDnnMatrix&>(packed).memory().get_desc();
+    return describe_product(shape, shape.m, any).weights_desc() ==
+           dynamic_cast<const OneDnnMatrix&>(packed).memory().get_desc();
   } catch (const dnnl::error&) {
     return false;
   }

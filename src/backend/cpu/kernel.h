@@ -30,9 +30,11 @@ class Compiler {
   virtual std::byte* data(ValueId id) = 0;
   /// The weight matrix packed for products; the same pack for every product that can use it.
   virtual std::shared_ptr<const PackedMatrix> packed(ValueId weight, const GemmShape& shape) = 0;
-  /// Memory that is the kernel's own while it runs, `bytes` for each thread; shared with other kernels. Once all kernels are made, `use` is
-  /// called with the address and the stride: thread t's part lies at address + t * stride.
-  virtual void want_scratch(std::size_t bytes_per_thread, std::function<void(std::byte*, std::size_t)> use) = 0;
+  /// Memory that is the kernel's own while it runs, `bytes` for each thread; shared with other kernels. Once
+  /// all kernels are made, `use` is called with the address and the stride: thread t's part lies at address +
+  /// t * stride.
+  virtual void want_scratch(std::size_t bytes_per_thread,
+                            std::function<void(std::byte*, std::size_t)> use) = 0;
 
   const Value& value(ValueId id) const { return program().value(id); }
   template <typename T>

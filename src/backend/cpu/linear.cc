@@ -9,8 +9,8 @@ namespace {
 
 class LinearKernel final : public Kernel {
  public:
-  LinearKernel(const GemmShape& shape, std::shared_ptr<const PackedMatrix> weight, const GemmOperands& operands,
-               Compiler& compiler)
+  LinearKernel(const GemmShape& shape, std::shared_ptr<const PackedMatrix> weight,
+               const GemmOperands& operands, Compiler& compiler)
       : gemm_(make_gemm(shape, std::move(weight), operands, compiler.threads())) {
     compiler.want_scratch(gemm_->scratch_bytes(), [this](std::byte* scratch, std::size_t stride) {
       gemm_->bind_scratch(scratch, stride);

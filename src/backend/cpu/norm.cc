@@ -22,7 +22,8 @@ class LayerNormKernel final : public Kernel {
         row_(row) {}
 
   void run(ThreadPool& pool) noexcept override {
-    // 16 rows of 1280 take about 10 us on one core: enough to outweigh the hand-over, enough tasks to balance.
+    // 16 rows of 1280 take about 10 us on one core: enough to outweigh the hand-over, enough tasks to
+    // balance.
     constexpr std::int64_t kRowsPerTask = 16;
     const auto tasks = static_cast<int>((rows_ + kRowsPerTask - 1) / kRowsPerTask);
     pool.parallel_for(tasks, [this](int task, int) {

@@ -16,7 +16,8 @@ void put(BF16& out, float value) { out = to_bf16(value); }
 template <typename In, typename Out>
 class PatchColumnsKernel final : public Kernel {
  public:
-  PatchColumnsKernel(const In* image, const Shape& shape, const PatchGrid& grid, const std::vector<int>& offset, Out* out)
+  PatchColumnsKernel(const In* image, const Shape& shape, const PatchGrid& grid,
+                     const std::vector<int>& offset, Out* out)
       : image_(image), channels_(shape[0]), rows_(shape[1]), columns_(shape[2]), grid_(grid), out_(out) {
     offset_.assign(static_cast<std::size_t>(channels_), 0.0F);
     for (std::size_t c = 0; c < offset.size(); ++c) offset_[c] = static_cast<float>(offset[c]);
@@ -61,9 +62,11 @@ std::unique_ptr<Kernel> make_columns_from(const PatchColumns& op, Compiler& comp
   const Shape& shape = compiler.value(op.image).shape;
   const In* image = compiler.as<In>(op.image);
   if (compiler.value(op.out).dtype == DType::kBF16) {
-    return std::make_unique<PatchColumnsKernel<In, BF16>>(image, shape, op.grid, op.offset, compiler.as<BF16>(op.out));
+    return std::make_unique<PatchColumnsKernel<In, BF16>>(image, shape, op.grid, op.offset,
+                                                          compiler.as<BF16>(op.out));
   }
-  return std::make_unique<PatchColumnsKernel<In, float>>(image, shape, op.grid, op.offset, compiler.as<float>(op.out));
+  return std::make_unique<PatchColumnsKernel<In, float>>(image, shape, op.grid, op.offset,
+                                                         compiler.as<float>(op.out));
 }
 
 std::unique_ptr<Kernel> make_patch_columns(const Op& base, Compiler& compiler) {
@@ -78,7 +81,8 @@ class PatchConvolutionKernel final : public Kernel {
   PatchConvolutionKernel(const PatchConvolution& op, Compiler& compiler)
       : columns_(DType::kF32, {compiler.value(op.out).shape[0],
                                compiler.value(op.weight).shape.count() / compiler.value(op.weight).shape[0]}),
-        gather_(compiler.as<float>(op.image), compiler.value(op.image).shape, op.grid, {}, columns_.as<float>().data()) {
+        gather_(compiler.as<float>(op.image), compiler.value(op.image).shape, op.grid, {},
+                columns_.as<float>().data()) {
     GemmShape shape;
     shape.m = columns_.shape()[0];
     shape.k = columns_.shape()[1];

@@ -8,9 +8,12 @@ namespace {
 class RotationKernel final : public Kernel {
  public:
   RotationKernel(const Rotation6dToMatrix& op, Compiler& compiler)
-      : x_(compiler.as<float>(op.x)), out_(compiler.as<float>(op.out)), joints_(compiler.value(op.x).shape[1] / 6) {}
+      : x_(compiler.as<float>(op.x)),
+        out_(compiler.as<float>(op.out)),
+        joints_(compiler.value(op.x).shape[1] / 6) {}
   void run(ThreadPool&) noexcept override {
-    for (std::int64_t joint = 0; joint < joints_; ++joint) rotation_6d_to_matrix(x_ + 6 * joint, out_ + 9 * joint);
+    for (std::int64_t joint = 0; joint < joints_; ++joint)
+      rotation_6d_to_matrix(x_ + 6 * joint, out_ + 9 * joint);
   }
 
  private:

@@ -21,14 +21,17 @@ struct HeadArguments {
   float* scratch = nullptr;  // attention_scratch(keys, dim) floats, 64-byte aligned
 };
 
-/// Floats of scratch for one head: K transposed and V widened to f32, four rows of queries and of scores, each padded to a vector.
+/// Floats of scratch for one head: K transposed and V widened to f32, four rows of queries and of scores,
+/// each padded to a vector.
 std::int64_t attention_scratch(std::int64_t keys, std::int64_t dim);
 
 struct VectorKernels {
   Isa isa;
   /// One row of n: (x - mean)/sqrt(var + eps) * gamma + beta, two passes in f32.
-  void (*layer_norm_f32)(const float* x, const float* gamma, const float* beta, std::int64_t n, float eps, float* out);
-  void (*layer_norm_bf16)(const float* x, const float* gamma, const float* beta, std::int64_t n, float eps, BF16* out);
+  void (*layer_norm_f32)(const float* x, const float* gamma, const float* beta, std::int64_t n, float eps,
+                         float* out);
+  void (*layer_norm_bf16)(const float* x, const float* gamma, const float* beta, std::int64_t n, float eps,
+                          BF16* out);
   void (*attention_f32)(const HeadArguments<float>& head);
   void (*attention_bf16)(const HeadArguments<BF16>& head);
   void (*f32_to_bf16)(const float* x, std::int64_t n, BF16* out);

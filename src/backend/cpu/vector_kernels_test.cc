@@ -55,8 +55,10 @@ TEST_P(VectorKernelsTest, LayerNorm) {
       for (std::size_t i = 0; i < x.size(); ++i) {
         const double normed = (x[i] - mean) / deviation;
         const double expected = normed * gamma[i] + beta[i];
-        // Partial sums of at most n/4 terms put an error of (n/4 + 4) units of the largest |x| into the mean; the rest are a few roundings.
-        const double relative = (static_cast<double>(n) / 4 + 16) * kUnit * (largest / deviation) * (1 + std::fabs(normed));
+        // Partial sums of at most n/4 terms put an error of (n/4 + 4) units of the largest |x| into the mean;
+        // the rest are a few roundings.
+        const double relative =
+            (static_cast<double>(n) / 4 + 16) * kUnit * (largest / deviation) * (1 + std::fabs(normed));
         const double bound = std::fabs(gamma[i]) * relative + 2 * kUnit * std::fabs(expected) + 1e-12;
         EXPECT_NEAR(out[i], expected, bound) << "n " << n << " element " << i;
         EXPECT_EQ(narrow[i].bits, to_bf16(out[i]).bits);
@@ -67,8 +69,9 @@ TEST_P(VectorKernelsTest, LayerNorm) {
 
 TEST_P(VectorKernelsTest, ConversionsAgreeWithTheScalarOnesForEveryClassOfNumber) {
   std::vector<float> x = random(1000, 1e3F);
-  for (const std::uint32_t bits : {0x00000000U, 0x80000000U, 0x7f800000U, 0xff800000U, 0x7f800001U, 0xffc12345U, 0x7f7fffffU,
-                                   0x00000001U, 0x3f808000U, 0x3f818000U, 0x3f80ffffU, 0x00008000U}) {
+  for (const std::uint32_t bits :
+       {0x00000000U, 0x80000000U, 0x7f800000U, 0xff800000U, 0x7f800001U, 0xffc12345U, 0x7f7fffffU,
+        0x00000001U, 0x3f808000U, 0x3f818000U, 0x3f80ffffU, 0x00008000U}) {
     x.push_back(std::bit_cast<float>(bits));
   }
   const auto n = static_cast<std::int64_t>(x.size());
@@ -84,20 +87,24 @@ TEST_P(VectorKernelsTest, ConversionsAgreeWithTheScalarOnesForEveryClassOfNumber
 
 template <typename T>
 double widen(T v) {
-  if constexpr (std::is_same_v<T, BF16>) return to_f32(v);
-  else return v;
+  if constexpr (std::is_same_v<T, BF16>)
+    return to_f32(v);
+  else
+    return v;
 }
 
 /// One head, from fused [rows, 3 * dim] matrices so that strides differ from dim, against double.
 template <typename T>
-void check_attention(void (*kernel)(const HeadArguments<T>&), std::mt19937& random, std::int64_t queries, std::int64_t keys,
-                     std::int64_t dim, float spread) {
+void check_attention(void (*kernel)(const HeadArguments<T>&), std::mt19937& random, std::int64_t queries,
+                     std::int64_t keys, std::int64_t dim, float spread) {
   std::normal_distribution<float> normal(0, spread);
   const std::int64_t stride = 3 * dim + 5;
   std::vector<T> matrix(static_cast<std::size_t>(std::max(queries, keys) * stride));
   for (T& v : matrix) {
-    if constexpr (std::is_same_v<T, BF16>) v = to_bf16(normal(random));
-    else v = normal(random);
+    if constexpr (std::is_same_v<T, BF16>)
+      v = to_bf16(normal(random));
+    else
+      v = normal(random);
   }
   std::vector<T> out(static_cast<std::size_t>(queries * (dim + 3)));
   AlignedBuffer scratch(static_cast<std::size_t>(attention_scratch(keys, dim)) * sizeof(float));
@@ -138,8 +145,8 @@ void check_attention(void (*kernel)(const HeadArguments<T>&), std::mt19937& rand
         expected += term;
         magnitude += std::fabs(term);
       }
-      // A score's error e moves its weight by e and the sum by e; exp is good to 2e-7; the sums have `keys` terms. Weights are held at
-      // e^-87, which is 1e-38 of the largest.
+      // A score's error e moves its weight by e and the sum by e; exp is good to 2e-7; the sums have `keys`
+      // terms. Weights are held at e^-87, which is 1e-38 of the largest.
       const double relative = 2 * score_error + 4e-7 + (static_cast<double>(keys) + 8) * kUnit;
       const double rounding = std::is_same_v<T, BF16> ? 0x1p-8 : kUnit;
       const double bound = relative * magnitude + rounding * std::fabs(expected) + 1e-30;

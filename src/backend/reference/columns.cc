@@ -27,7 +27,8 @@ void run_concat_columns(const Op& base, Context& context) {
     const std::vector<double> values = context.load(part);
     const std::int64_t width = context.program().value(part).shape[1];
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(values.size()); ++i) {
-      out[static_cast<std::size_t>(i / width * shape[1] + column + i % width)] = values[static_cast<std::size_t>(i)];
+      out[static_cast<std::size_t>(i / width * shape[1] + column + i % width)] =
+          values[static_cast<std::size_t>(i)];
     }
     column += width;
   }

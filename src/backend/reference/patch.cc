@@ -62,7 +62,8 @@ void run_patch_convolution(const Op& base, Context& context) {
   context.pool().parallel_for(static_cast<int>(n), [&](int channel_out, int) {
     for (std::int64_t token = 0; token < static_cast<std::int64_t>(out.size()) / n; ++token) {
       double sum = bias[static_cast<std::size_t>(channel_out)];
-      const double* w = &weight[static_cast<std::size_t>(channel_out * shape[0] * op.grid.patch * op.grid.patch)];
+      const double* w =
+          &weight[static_cast<std::size_t>(channel_out * shape[0] * op.grid.patch * op.grid.patch)];
       for (std::int64_t c = 0; c < shape[0]; ++c) {
         for (std::int64_t r = 0; r < op.grid.patch; ++r) {
           for (std::int64_t x = 0; x < op.grid.patch; ++x) {

@@ -41,9 +41,10 @@ const Forms& forms() {
 
 class ReferenceSession final : public Session, private Context {
  public:
-  ReferenceSession(Program compiled, WeightSource& weights, ThreadPool& pool)
-      : Session(std::move(compiled)), pool_(pool), weights_(Session::program().values().size()) {
-    for (const auto& op : Session::program().ops()) steps_.push_back({op.get(), forms().find(*op, "reference")});
+  ReferenceSession(Program compiled, WeightSource& weights, std::shared_ptr<ThreadPool> pool)
+      : Session(std::move(compiled)), pool_(std::move(pool)), weights_(Session::program().values().size()) {
+    for (const auto& op : Session::program().ops())
+      steps_.push_back({op.get(), forms().find(*op, "reference")});
     for (const ValueId id : Session::program().with_role(Role::kWeight)) {
       const Value& value = Session::program().value(id);
       Tensor& copy = weights_[static_cast<std::size_t>(id.index)];
@@ -60,7 +61,7 @@ class ReferenceSession final : public Session, private Context {
 
  private:
   const Program& program() const override { return Session::program(); }
-  ThreadPool& pool() override { return pool_; }
+  ThreadPool& pool() override { return *pool_; }
   std::byte* memory_of(ValueId id) override { return memory(id); }
   TensorView view(ValueId id) const override {
     const Value& value = program().value(id);
@@ -68,7 +69,7 @@ class ReferenceSession final : public Session, private Context {
     return {value.dtype, value.shape, const_cast<ReferenceSession*>(this)->memory(id)};
   }
 
-  ThreadPool& pool_;
+  std::shared_ptr<ThreadPool> pool_;
   std::vector<Tensor> weights_;  // by value index
   std::size_t weight_bytes_ = 0;
   std::vector<std::pair<const Op*, Form>> steps_;
@@ -76,15 +77,17 @@ class ReferenceSession final : public Session, private Context {
 
 class ReferenceBackend final : public Backend {
  public:
-  explicit ReferenceBackend(int threads) : pool_(threads) {}
+  explicit ReferenceBackend(int threads) : pool_(std::make_shared<ThreadPool>(threads)) {}
   std::string_view name() const override { return "reference"; }
-  std::string describe() const override { return fmt::format("reference: double precision, {} threads", pool_.size()); }
+  std::string describe() const override {
+    return fmt::format("reference: double precision, {} threads", pool_->size());
+  }
   std::unique_ptr<Session> compile(Program program, WeightSource& weights) override {
     return std::make_unique<ReferenceSession>(std::move(program), weights, pool_);
   }
 
  private:
-  ThreadPool pool_;
+  std::shared_ptr<ThreadPool> pool_;  // sessions hold it too, and may outlive the backend
 };
 
 }  // namespace

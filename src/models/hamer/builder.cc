@@ -18,7 +18,8 @@ Builder::Builder(const Config& config, const Sources& sources, const BuildOption
     : config_(config),
       sources_(sources),
       options_(options),
-      ops_(fmt::format("hamer-{}-{}", options.form == Form::kFused ? "fused" : "plain", to_string(options.policy))) {}
+      ops_(fmt::format("hamer-{}-{}", options.form == Form::kFused ? "fused" : "plain",
+                       to_string(options.policy))) {}
 
 ValueId Builder::image() {
   return ops_.input("image", options_.u8_input ? DType::kU8 : stream(), {3, kImageRows, kImageColumns});
@@ -53,7 +54,8 @@ ValueId Builder::result(const std::string& name, DType dtype, const Shape& matri
   return ops_.output(name, dtype, matrix);
 }
 
-ValueId Builder::layer_norm(const std::string& category, const std::string& source, ValueId x, ValueId out, double eps) {
+ValueId Builder::layer_norm(const std::string& category, const std::string& source, ValueId x, ValueId out,
+                            double eps) {
   const std::int64_t channels = ops_.value(x).shape[1];
   LayerNorm op;
   op.x = x;
@@ -102,8 +104,10 @@ ValueId Builder::add(ValueId a, ValueId b, ValueId out) {
   return out;
 }
 
-// Upstream evaluates the transformer `ief_iters` times on the same zero token and accumulates; the increments are equal (spec hamer 1.3).
-ValueId Builder::add_mean(const std::string& name, const std::string& source, ValueId increment, std::int64_t columns) {
+// Upstream evaluates the transformer `ief_iters` times on the same zero token and accumulates; the increments
+// are equal (spec hamer 1.3).
+ValueId Builder::add_mean(const std::string& name, const std::string& source, ValueId increment,
+                          std::int64_t columns) {
   ValueId sum = stream_weight("readout", source, {1, columns});
   for (std::int64_t i = 1; i < config_.ief_iters; ++i) {
     sum = add(increment, sum, local(fmt::format("{}.iteration.{}", name, i), stream(), {1, columns}));

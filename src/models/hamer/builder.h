@@ -29,19 +29,22 @@ class Builder {
   ValueId stream_weight(const std::string& category, const std::string& source, const Shape& shape);
   /// A plan tensor made by a transform.
   ValueId made_weight(PlanEntry entry);
-  /// dtype of a product weight that is taken from the checkpoint as it is: double programs keep the stored type, which widens
-  /// exactly, and so need no second copy of the model.
+  /// dtype of a product weight that is taken from the checkpoint as it is: double programs keep the stored
+  /// type, which widens exactly, and so need no second copy of the model.
   DType stored_product_dtype(const std::string& source) const;
 
   /// A value that only other ops read.
-  ValueId local(const std::string& name, DType dtype, const Shape& shape) { return ops_.local(name, dtype, shape); }
+  ValueId local(const std::string& name, DType dtype, const Shape& shape) {
+    return ops_.local(name, dtype, shape);
+  }
   /// A value with a name in the goldens: an output when tracing. `shape` is what PyTorch users see.
   ValueId stage(const std::string& name, DType dtype, const Shape& matrix, const Shape& shape);
   /// A value that is always an output.
   ValueId result(const std::string& name, DType dtype, const Shape& matrix, const Shape& shape);
 
   /// Fluent parts that repeat in both forms.
-  ValueId layer_norm(const std::string& category, const std::string& source, ValueId x, ValueId out, double eps);
+  ValueId layer_norm(const std::string& category, const std::string& source, ValueId x, ValueId out,
+                     double eps);
   struct LinearSpec {
     std::string category;
     std::string source;  // `<source>.weight`, and `<source>.bias` when has_bias
@@ -60,7 +63,8 @@ class Builder {
 
  private:
   ValueId weight(PlanEntry entry);
-  ValueId add_mean(const std::string& name, const std::string& source, ValueId increment, std::int64_t columns);
+  ValueId add_mean(const std::string& name, const std::string& source, ValueId increment,
+                   std::int64_t columns);
 
   const Config& config_;
   const Sources& sources_;

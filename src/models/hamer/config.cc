@@ -38,8 +38,8 @@ void read_extent(const Sources& sources, const std::string& file, const std::str
   // Far above any network, and far below where products of two widths overflow: a shape costs a file nothing.
   constexpr std::int64_t kMaxWidth = 1 << 20;
   if (view->shape[axis] > kMaxWidth) {
-    throw fail(ErrorCode::kMismatch, "{}: {} has shape {}, no width of the network is above {}", file, name, to_string(view->shape),
-               kMaxWidth);
+    throw fail(ErrorCode::kMismatch, "{}: {} has shape {}, no width of the network is above {}", file, name,
+               to_string(view->shape), kMaxWidth);
   }
   value = view->shape[axis];
 }
@@ -103,10 +103,12 @@ Config derive_config(const Sources& sources, const std::string& file) {
     return entry.first.starts_with("backbone.") || entry.first.starts_with("mano_head.");
   };
   if (std::ranges::none_of(sources.entries(), is_ours)) {
-    throw Error(ErrorCode::kMismatch,
-                fmt::format("{}: none of its {} tensors is named backbone.* or mano_head.*, so this is no HaMeR checkpoint",
-                            file, sources.entries().size()),
-                "`sinew inspect` lists the tensors of a file");
+    throw Error(
+        ErrorCode::kMismatch,
+        fmt::format(
+            "{}: none of its {} tensors is named backbone.* or mano_head.*, so this is no HaMeR checkpoint",
+            file, sources.entries().size()),
+        "`sinew inspect` lists the tensors of a file");
   }
   Config config;
   read_extent(sources, file, "backbone.pos_embed", 3, 2, config.embed);
@@ -117,16 +119,20 @@ Config derive_config(const Sources& sources, const std::string& file) {
   read_extent(sources, file, layer + "0.2.fn.net.0.weight", 2, 0, config.head_mlp);
   config.depth = count_numbered(sources, "backbone.blocks.");
   config.head_depth = count_numbered(sources, layer);
-  if (config.depth == 0) throw fail(ErrorCode::kMismatch, "{}: no backbone.blocks.*, expected at least one", file);
-  if (config.head_depth == 0) throw fail(ErrorCode::kMismatch, "{}: no {}*, expected at least one", file, layer);
+  if (config.depth == 0)
+    throw fail(ErrorCode::kMismatch, "{}: no backbone.blocks.*, expected at least one", file);
+  if (config.head_depth == 0)
+    throw fail(ErrorCode::kMismatch, "{}: no {}*, expected at least one", file, layer);
   if (config.embed % kBackboneHeadDim != 0) {
-    throw fail(ErrorCode::kMismatch, "{}: backbone.pos_embed has {} channels, expected a multiple of {} (one head)", file,
+    throw fail(ErrorCode::kMismatch,
+               "{}: backbone.pos_embed has {} channels, expected a multiple of {} (one head)", file,
                config.embed, kBackboneHeadDim);
   }
   // 64 per head in the published network; a config file may say otherwise.
   config.head_heads = std::max<std::int64_t>(config.head_inner / 64, 1);
   if (config.head_inner % config.head_heads != 0) {
-    throw fail(ErrorCode::kMismatch, "{}: {}0.1.fn.to_q.weight has {} rows, expected a multiple of 64 (one head)", file, layer,
+    throw fail(ErrorCode::kMismatch,
+               "{}: {}0.1.fn.to_q.weight has {} rows, expected a multiple of 64 (one head)", file, layer,
                config.head_inner);
   }
   return config;
@@ -154,8 +160,8 @@ void check_tensors(const Sources& sources, const Config& config, const std::stri
     if (!used.contains(name)) log(LogLevel::kDebug, "{}: tensor {} is not used", file, name);
   }
   if (!problems.empty()) {
-    throw fail(ErrorCode::kMismatch, "{}: {} of {} tensors missing, {} unusable: {}", file, missing, used.size(),
-               problems.size() - missing, fmt::join(problems, "; "));
+    throw fail(ErrorCode::kMismatch, "{}: {} of {} tensors missing, {} unusable: {}", file, missing,
+               used.size(), problems.size() - missing, fmt::join(problems, "; "));
   }
 }
 

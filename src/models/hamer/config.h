@@ -31,8 +31,8 @@ struct Config {
   std::int64_t mlp = 5120;
   std::int64_t depth = 32;
   // Head
-  std::int64_t head_dim = 1024;    // width of the query token
-  std::int64_t head_inner = 512;   // heads * dim per head
+  std::int64_t head_dim = 1024;   // width of the query token
+  std::int64_t head_inner = 512;  // heads * dim per head
   std::int64_t head_heads = 8;
   std::int64_t head_mlp = 1024;
   std::int64_t head_depth = 6;
@@ -53,19 +53,19 @@ struct ExpectedTensor {
 /// Every tensor that inference needs, in the order of the network (spec hamer 2.2).
 std::vector<ExpectedTensor> expected_tensors(const Config& config);
 
-/// Sizes from the tensors' shapes; tensors that say nothing leave the published value. Throws Error (kMismatch) when there is no
-/// HaMeR tensor at all, or when widths are not what the network can have.
+/// Sizes from the tensors' shapes; tensors that say nothing leave the published value. Throws Error
+/// (kMismatch) when there is no HaMeR tensor at all, or when widths are not what the network can have.
 Config derive_config(const Sources& sources, const std::string& file);
 
-/// Reads what the file says about preprocessing, camera and head, and checks it against `config`. Throws Error: kNotFound, kFormat
-/// (not YAML, wrong type), kMismatch (a size that contradicts the tensors; every contradiction is named), kUnsupported (another
-/// backbone, head or image size).
+/// Reads what the file says about preprocessing, camera and head, and checks it against `config`. Throws
+/// Error: kNotFound, kFormat (not YAML, wrong type), kMismatch (a size that contradicts the tensors; every
+/// contradiction is named), kUnsupported (another backbone, head or image size).
 void apply_yaml(const std::string& path, Config& config);
 /// The same over text; `name` stands for the file in messages.
 void apply_yaml_text(const std::string& text, const std::string& name, Config& config);
 
-/// Throws one Error (kMismatch) that lists every missing, mis-shaped and wrongly typed tensor; tensors that are not used are
-/// logged at debug level.
+/// Throws one Error (kMismatch) that lists every missing, mis-shaped and wrongly typed tensor; tensors that
+/// are not used are logged at debug level.
 void check_tensors(const Sources& sources, const Config& config, const std::string& file);
 
 }  // namespace sinew::hamer

@@ -27,7 +27,8 @@ class Reader {
     node.reset(root_);
     for (std::size_t start = 0; start <= path.size();) {
       const std::size_t dot = std::min(path.find('.', start), path.size());
-      if (!node.IsMap()) throw fail(ErrorCode::kFormat, "{}: {} must be a mapping", name_, path.substr(0, start - 1));
+      if (!node.IsMap())
+        throw fail(ErrorCode::kFormat, "{}: {} must be a mapping", name_, path.substr(0, start - 1));
       const YAML::Node next = static_cast<const YAML::Node&>(node)[path.substr(start, dot - start)];
       if (!next.IsDefined() || next.IsNull()) return std::nullopt;
       node.reset(next);
@@ -51,7 +52,8 @@ class Reader {
   void read_triple(const std::string& path, std::array<double, 3>& value) const {
     const auto found = get<std::vector<double>>(path);
     if (!found) return;
-    const bool good = found->size() == 3 && std::ranges::all_of(*found, [](double v) { return std::isfinite(v) && v > 0; });
+    const bool good =
+        found->size() == 3 && std::ranges::all_of(*found, [](double v) { return std::isfinite(v) && v > 0; });
     if (!good) throw fail(ErrorCode::kFormat, "{}: {} must be three positive numbers", name_, path);
     std::ranges::copy(*found, value.begin());
   }
@@ -60,7 +62,8 @@ class Reader {
   void require_word(const std::string& path, const std::string& expected) const {
     const auto word = get<std::string>(path);
     if (word && *word != expected) {
-      throw fail(ErrorCode::kUnsupported, "{}: {} is {}, only {} is supported", name_, path, printable(*word), expected);
+      throw fail(ErrorCode::kUnsupported, "{}: {} is {}, only {} is supported", name_, path, printable(*word),
+                 expected);
     }
   }
 
@@ -80,8 +83,8 @@ void read_head(const Reader& reader, const std::string& name, Config& config) {
   const std::string decoder = "MODEL.MANO_HEAD.TRANSFORMER_DECODER.";
   if (const auto dim_head = reader.get<std::int64_t>(decoder + "dim_head")) {
     if (*dim_head <= 0 || config.head_inner % *dim_head != 0) {
-      throw fail(ErrorCode::kMismatch, "{}: {}dim_head is {}, which does not divide the tensors' {}", name, decoder, *dim_head,
-                 config.head_inner);
+      throw fail(ErrorCode::kMismatch, "{}: {}dim_head is {}, which does not divide the tensors' {}", name,
+                 decoder, *dim_head, config.head_inner);
     }
     config.head_heads = config.head_inner / *dim_head;
   }
@@ -115,19 +118,21 @@ void apply_yaml_text(const std::string& text, const std::string& name, Config& c
   reader.require_word("MODEL.MANO_HEAD.TRANSFORMER_INPUT", "zero");
   const auto image_size = reader.get<std::int64_t>("MODEL.IMAGE_SIZE");
   if (image_size && *image_size != kImageRows) {
-    throw fail(ErrorCode::kUnsupported, "{}: MODEL.IMAGE_SIZE is {}, only {} is supported", name, *image_size, kImageRows);
+    throw fail(ErrorCode::kUnsupported, "{}: MODEL.IMAGE_SIZE is {}, only {} is supported", name, *image_size,
+               kImageRows);
   }
   // The loader sets it when it is absent; another shape would be another crop (spec hamer 2.3).
   const auto box_shape = reader.get<std::vector<std::int64_t>>("MODEL.BBOX_SHAPE");
   if (box_shape && *box_shape != std::vector{kImageColumns, kImageRows}) {
-    throw fail(ErrorCode::kUnsupported, "{}: MODEL.BBOX_SHAPE is [{}], only [{}, {}] is supported", name, fmt::join(*box_shape, ", "),
-               kImageColumns, kImageRows);
+    throw fail(ErrorCode::kUnsupported, "{}: MODEL.BBOX_SHAPE is [{}], only [{}, {}] is supported", name,
+               fmt::join(*box_shape, ", "), kImageColumns, kImageRows);
   }
   reader.read_triple("MODEL.IMAGE_MEAN", config.image_mean);
   reader.read_triple("MODEL.IMAGE_STD", config.image_std);
   if (const auto focal = reader.get<double>("EXTRA.FOCAL_LENGTH")) {
     if (!std::isfinite(*focal) || *focal <= 0) {
-      throw fail(ErrorCode::kFormat, "{}: EXTRA.FOCAL_LENGTH is {}, expected a positive number", name, *focal);
+      throw fail(ErrorCode::kFormat, "{}: EXTRA.FOCAL_LENGTH is {}, expected a positive number", name,
+                 *focal);
     }
     config.focal_length = *focal;
   }

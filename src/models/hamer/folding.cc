@@ -20,7 +20,8 @@ Vector load(const Sources& sources, const std::string& name) {
 Tensor as_tensor(const Vector& values, const Shape& shape) { return Tensor::of<double>(shape, values); }
 
 /// weight [rows, x.size()] starting at row `first`, times x, plus bias.
-Vector product(const Vector& weight, std::int64_t first, std::int64_t rows, const Vector& x, const Vector& bias = {}) {
+Vector product(const Vector& weight, std::int64_t first, std::int64_t rows, const Vector& x,
+               const Vector& bias = {}) {
   Vector out(static_cast<std::size_t>(rows), 0.0);
   for (std::size_t r = 0; r < out.size(); ++r) {
     const double* w = &weight[(static_cast<std::size_t>(first) + r) * x.size()];
@@ -50,21 +51,25 @@ Vector x0(const Sources& sources) {
   return token;
 }
 
-// Softmax over one key is 1, so self-attention of the single token is to_out(Wv LN(x)); Wv is the last third of to_qkv (7.5).
+// Softmax over one key is 1, so self-attention of the single token is to_out(Wv LN(x)); Wv is the last third
+// of to_qkv (7.5).
 Vector x1(const Sources& sources, const Config& config) {
   const std::string layer = layer_prefix(0);
   Vector token = x0(sources);
-  const Vector normed = layer_norm(token, load(sources, layer + "0.norm.weight"), load(sources, layer + "0.norm.bias"));
-  const Vector value = product(load(sources, layer + "0.fn.to_qkv.weight"), 2 * config.head_inner, config.head_inner, normed);
+  const Vector normed =
+      layer_norm(token, load(sources, layer + "0.norm.weight"), load(sources, layer + "0.norm.bias"));
+  const Vector value =
+      product(load(sources, layer + "0.fn.to_qkv.weight"), 2 * config.head_inner, config.head_inner, normed);
   const Vector out = product(load(sources, layer + "0.fn.to_out.0.weight"), 0, config.head_dim, value,
                              load(sources, layer + "0.fn.to_out.0.bias"));
   for (std::size_t i = 0; i < token.size(); ++i) token[i] += out[i];
   return token;
 }
 
-/// Adds, for every token, W applied to the im2col of an image whose channel c is the constant beta[c] and whose padding is 0:
-/// border tokens see fewer pixels than inner ones.
-void add_constant_image(const Config& config, const Vector& weight, const std::array<double, 3>& beta, Vector& out) {
+/// Adds, for every token, W applied to the im2col of an image whose channel c is the constant beta[c] and
+/// whose padding is 0: border tokens see fewer pixels than inner ones.
+void add_constant_image(const Config& config, const Vector& weight, const std::array<double, 3>& beta,
+                        Vector& out) {
   constexpr std::int64_t kGridColumns = 12;
   const auto inside = [](std::int64_t grid, std::int64_t pixel, std::int64_t extent) {
     const std::int64_t at = grid * kPatch + pixel - kPadding;
@@ -78,7 +83,8 @@ void add_constant_image(const Config& config, const Vector& weight, const std::a
         for (std::int64_t r = 0; r < kPatch; ++r) {
           const bool row_inside = inside(token / kGridColumns, r, kImageRows);
           for (std::int64_t x = 0; x < kPatch; ++x, ++w) {
-            if (row_inside && inside(token % kGridColumns, x, kImageColumns)) sum += *w * beta[static_cast<std::size_t>(c)];
+            if (row_inside && inside(token % kGridColumns, x, kImageColumns))
+              sum += *w * beta[static_cast<std::size_t>(c)];
           }
         }
       }

@@ -15,10 +15,11 @@ struct PixelStats {
 };
 PixelStats pixel_stats(const Config& config);
 
-/// Patch weight [C,768]: the convolution's, or with the 1/std of each channel folded in for 8-bit input (7.1, 7.3).
+/// Patch weight [C,768]: the convolution's, or with the 1/std of each channel folded in for 8-bit input (7.1,
+/// 7.3).
 Transform patch_weight(const Config& config, bool u8_input);
-/// What a patch's product lacks, per token [192,C]: the bias, for 8-bit input the normalised image of the offsets, and with
-/// `with_position` both rows of the position table (7.2, 7.3).
+/// What a patch's product lacks, per token [192,C]: the bias, for 8-bit input the normalised image of the
+/// offsets, and with `with_position` both rows of the position table (7.2, 7.3).
 Transform patch_constant(const Config& config, bool u8_input, bool with_position);
 /// to_token_embedding.bias + pos_embedding [1,D] (7.7).
 Transform initial_token(const Config& config);

@@ -17,11 +17,13 @@ namespace fs = std::filesystem;
 /// The first of these that is a regular file; empty when none is.
 fs::path first_file(const std::vector<fs::path>& candidates) {
   std::error_code ignored;
-  const auto found = std::ranges::find_if(candidates, [&](const fs::path& p) { return fs::is_regular_file(p, ignored); });
+  const auto found =
+      std::ranges::find_if(candidates, [&](const fs::path& p) { return fs::is_regular_file(p, ignored); });
   return found == candidates.end() ? fs::path{} : *found;
 }
 
-/// mano_mean_params.npz holds pose [96], shape [10] and cam [3]; the checkpoint's buffers, when present, win (spec hamer 2.2).
+/// mano_mean_params.npz holds pose [96], shape [10] and cam [3]; the checkpoint's buffers, when present, win
+/// (spec hamer 2.2).
 void add_mean_params(Model& model) {
   const std::map<std::string, std::string> names = {
       {"mano_head.init_hand_pose", "pose"}, {"mano_head.init_betas", "shape"}, {"mano_head.init_cam", "cam"}};
@@ -29,9 +31,10 @@ void add_mean_params(Model& model) {
       std::ranges::all_of(names, [&](const auto& pair) { return model.sources.find(pair.first) != nullptr; });
   if (complete) return;
   const fs::path near = fs::path(model.checkpoint_path).parent_path();
-  const fs::path found = first_file({near / "mano_mean_params.npz", near / "../mano_mean_params.npz",
-                                     near / "../../mano_mean_params.npz", near / "data/mano_mean_params.npz",
-                                     near / "../data/mano_mean_params.npz", near / "../../data/mano_mean_params.npz"});
+  const fs::path found =
+      first_file({near / "mano_mean_params.npz", near / "../mano_mean_params.npz",
+                  near / "../../mano_mean_params.npz", near / "data/mano_mean_params.npz",
+                  near / "../data/mano_mean_params.npz", near / "../../data/mano_mean_params.npz"});
   if (found.empty()) return;  // check_tensors will name what is missing
   model.mean_params_path = found.lexically_normal().string();
   const std::shared_ptr<const Checkpoint> npz = open_checkpoint(model.mean_params_path);
@@ -76,7 +79,8 @@ std::string find_checkpoint(const std::string& path) {
                 fmt::format("{}: no checkpoint; looked for {}", folder.string(), fmt::join(names, ", ")),
                 "give the checkpoint file itself");
   }
-  throw Error(ErrorCode::kNotFound, fmt::format("{}: several checkpoints: {}", folder.string(), fmt::join(names, ", ")),
+  throw Error(ErrorCode::kNotFound,
+              fmt::format("{}: several checkpoints: {}", folder.string(), fmt::join(names, ", ")),
               "give one of them");
 }
 
@@ -102,8 +106,9 @@ Model load_model(const std::string& path) {
 std::string describe(const Model& model) {
   std::int64_t parameters = 0;
   for (const ExpectedTensor& tensor : expected_tensors(model.config)) parameters += tensor.shape.count();
-  return fmt::format("HaMeR, backbone {}x{}, head {}x{}, {:.1f} M parameters, {} {}", model.config.depth, model.config.embed,
-                     model.config.head_depth, model.config.head_dim, static_cast<double>(parameters) / 1e6, model.format,
+  return fmt::format("HaMeR, backbone {}x{}, head {}x{}, {:.1f} M parameters, {} {}", model.config.depth,
+                     model.config.embed, model.config.head_depth, model.config.head_dim,
+                     static_cast<double>(parameters) / 1e6, model.format,
                      fs::path(model.checkpoint_path).filename().string());
 }
 

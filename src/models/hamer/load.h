@@ -18,14 +18,15 @@ struct Model {
   Sources sources;
 };
 
-/// The checkpoint file of a model folder. Throws Error (kNotFound) naming the places that were tried, or the candidates when there are
-/// several.
+/// The checkpoint file of a model folder. Throws Error (kNotFound) naming the places that were tried, or the
+/// candidates when there are several.
 std::string find_checkpoint(const std::string& folder);
 
-/// `path` is a checkpoint file, or a folder: the published `_DATA`, `hamer_ckpts`, or one with a hamer.ckpt, a model.safetensors or a
-/// single checkpoint in it. model_config.yaml is looked for beside the checkpoint and one folder above; mano_mean_params.npz (for
-/// checkpoints without init_* buffers) there too and in `data/` of the published layout. All tensors are checked.
-/// Throws Error as the readers and check_tensors do; kNotFound names the places that were tried.
+/// `path` is a checkpoint file, or a folder: the published `_DATA`, `hamer_ckpts`, or one with a hamer.ckpt,
+/// a model.safetensors or a single checkpoint in it. model_config.yaml is looked for beside the checkpoint
+/// and one folder above; mano_mean_params.npz (for checkpoints without init_* buffers) there too and in
+/// `data/` of the published layout. All tensors are checked. Throws Error as the readers and check_tensors
+/// do; kNotFound names the places that were tried.
 Model load_model(const std::string& path);
 
 /// `model`'s checkpoint as the user knows it, for records: file name, format, sizes and number of parameters.

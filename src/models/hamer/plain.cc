@@ -18,11 +18,12 @@ class Plain {
   void build() {
     ValueId x = embed();
     for (std::int64_t i = 0; i < c_.depth; ++i) x = block(i, x);
-    const ValueId features =
-        b_.layer_norm("norm", "backbone.last_norm", x, tokens("features", b_.product(), c_.embed), kBackboneEps);
+    const ValueId features = b_.layer_norm("norm", "backbone.last_norm", x,
+                                           tokens("features", b_.product(), c_.embed), kBackboneEps);
     ValueId token = initial();
     for (std::int64_t j = 0; j < c_.head_depth; ++j) token = layer(j, token, features);
-    b_.finalise(regress("decpose", token, kPose), regress("decshape", token, kBetas), regress("deccam", token, kCam));
+    b_.finalise(regress("decpose", token, kPose), regress("decshape", token, kBetas),
+                regress("deccam", token, kCam));
   }
 
  private:
@@ -34,26 +35,28 @@ class Plain {
   }
   ValueId sum(ValueId a, ValueId b, ValueId out) { return b_.add(a, b, out); }
 
-  /// The convolution stays in the stream's type, also under bf16: it is the one product whose operand is not a normalised activation.
+  /// The convolution stays in the stream's type, also under bf16: it is the one product whose operand is not
+  /// a normalised activation.
   ValueId embed() {
     PatchConvolution conv;
     const std::string source = "backbone.patch_embed.proj";
     conv.image = b_.image();
-    conv.weight = b_.made_weight({"patch.convolution", "patch", b_.stream(), {c_.embed, 3, kPatch, kPatch},
-                                  {source + ".weight"}, {}});
+    conv.weight = b_.made_weight(
+        {"patch.convolution", "patch", b_.stream(), {c_.embed, 3, kPatch, kPatch}, {source + ".weight"}, {}});
     conv.bias = b_.stream_weight("patch", source + ".bias", {c_.embed});
     conv.grid = {kPatch, kPadding};
     conv.out = tokens("tokens.patch", b_.stream(), c_.embed);
     b_.ops().add(conv);
     const std::string pos = "backbone.pos_embed";
     const auto rows = [&](const std::string& name, std::int64_t first, std::int64_t count) {
-      return b_.made_weight({name, "patch", b_.stream(), {count, c_.embed}, {pos}, [=](const Sources& sources) {
-                               const Tensor table = sources.f64(pos);
-                               const std::int64_t width = table.shape().back();
-                               return Tensor::of<double>({count, width},
-                                                         table.as<double>().subspan(static_cast<std::size_t>(first * width),
-                                                                                    static_cast<std::size_t>(count * width)));
-                             }});
+      return b_.made_weight(
+          {name, "patch", b_.stream(), {count, c_.embed}, {pos}, [=](const Sources& sources) {
+             const Tensor table = sources.f64(pos);
+             const std::int64_t width = table.shape().back();
+             return Tensor::of<double>({count, width},
+                                       table.as<double>().subspan(static_cast<std::size_t>(first * width),
+                                                                  static_cast<std::size_t>(count * width)));
+           }});
     };
     const ValueId placed = sum(conv.out, rows("pos.tokens", 1, kTokens),
                                b_.local("tokens.table", b_.stream(), {kTokens, c_.embed}));
@@ -63,24 +66,27 @@ class Plain {
   ValueId block(std::int64_t i, ValueId x) {
     const std::string source = block_prefix(i);
     const std::string stage = fmt::format("block.{}.", i);
-    const ValueId norm1 =
-        b_.layer_norm("norm", source + "norm1", x, tokens(stage + "norm1", b_.product(), c_.embed), kBackboneEps);
-    const ValueId qkv =
-        b_.linear({"attention", source + "attn.qkv"}, norm1, tokens(stage + "qkv", b_.product(), 3 * c_.embed));
-    const ValueId ctx = attention({qkv, 0}, {qkv, c_.embed}, {qkv, 2 * c_.embed}, c_.heads(), kBackboneHeadDim,
-                                  tokens(stage + "attn_ctx", b_.product(), c_.embed));
-    const ValueId attn_out =
-        b_.linear({"attention", source + "attn.proj"}, ctx, tokens(stage + "attn_out", b_.stream(), c_.embed));
+    const ValueId norm1 = b_.layer_norm("norm", source + "norm1", x,
+                                        tokens(stage + "norm1", b_.product(), c_.embed), kBackboneEps);
+    const ValueId qkv = b_.linear({"attention", source + "attn.qkv"}, norm1,
+                                  tokens(stage + "qkv", b_.product(), 3 * c_.embed));
+    const ValueId ctx = attention({qkv, 0}, {qkv, c_.embed}, {qkv, 2 * c_.embed}, c_.heads(),
+                                  kBackboneHeadDim, tokens(stage + "attn_ctx", b_.product(), c_.embed));
+    const ValueId attn_out = b_.linear({"attention", source + "attn.proj"}, ctx,
+                                       tokens(stage + "attn_out", b_.stream(), c_.embed));
     const ValueId middle = sum(x, attn_out, b_.local(stage + "after_attn", b_.stream(), {kTokens, c_.embed}));
     const ValueId norm2 = b_.layer_norm("norm", source + "norm2", middle,
                                         tokens(stage + "norm2", b_.product(), c_.embed), kBackboneEps);
-    const ValueId fc1 = b_.linear({"mlp", source + "mlp.fc1"}, norm2, tokens(stage + "fc1", b_.stream(), c_.mlp));
+    const ValueId fc1 =
+        b_.linear({"mlp", source + "mlp.fc1"}, norm2, tokens(stage + "fc1", b_.stream(), c_.mlp));
     const ValueId hidden = gelu(fc1, tokens(stage + "gelu", b_.product(), c_.mlp));
-    const ValueId mlp = b_.linear({"mlp", source + "mlp.fc2"}, hidden, tokens(stage + "mlp_out", b_.stream(), c_.embed));
+    const ValueId mlp =
+        b_.linear({"mlp", source + "mlp.fc2"}, hidden, tokens(stage + "mlp_out", b_.stream(), c_.embed));
     return sum(middle, mlp, tokens(stage + "out", b_.stream(), c_.embed));
   }
 
-  ValueId attention(HeadColumns q, HeadColumns k, HeadColumns v, std::int64_t heads, std::int64_t head_dim, ValueId out) {
+  ValueId attention(HeadColumns q, HeadColumns k, HeadColumns v, std::int64_t heads, std::int64_t head_dim,
+                    ValueId out) {
     Attention op;
     op.q = q;
     op.k = k;
@@ -125,9 +131,10 @@ class Plain {
       return b_.local(stage + name, dtype, {1, columns});
     };
 
-    const ValueId norm0 = b_.layer_norm("norm", source + "0.norm", x, row("norm0", b_.product(), c_.head_dim), kHeadEps);
-    const ValueId qkv = b_.linear({.category = "head", .source = source + "0.fn.to_qkv", .has_bias = false}, norm0,
-                                  row("self_qkv", b_.product(), 3 * inner));
+    const ValueId norm0 =
+        b_.layer_norm("norm", source + "0.norm", x, row("norm0", b_.product(), c_.head_dim), kHeadEps);
+    const ValueId qkv = b_.linear({.category = "head", .source = source + "0.fn.to_qkv", .has_bias = false},
+                                  norm0, row("self_qkv", b_.product(), 3 * inner));
     const ValueId self = attention({qkv, 0}, {qkv, inner}, {qkv, 2 * inner}, c_.head_heads, dim,
                                    row("self_ctx", b_.product(), inner));
     const ValueId self_out =
@@ -136,20 +143,23 @@ class Plain {
 
     const ValueId norm1 =
         b_.layer_norm("norm", source + "1.norm", after_sa, row("norm1", b_.product(), c_.head_dim), kHeadEps);
-    const ValueId q = b_.linear({.category = "head", .source = source + "1.fn.to_q", .has_bias = false}, norm1,
-                                query(stage + "q", b_.product(), inner));
-    const ValueId kv = b_.linear({.category = "head", .source = source + "1.fn.to_kv", .has_bias = false}, features,
-                                 tokens(stage + "kv", b_.product(), 2 * inner));
+    const ValueId q = b_.linear({.category = "head", .source = source + "1.fn.to_q", .has_bias = false},
+                                norm1, query(stage + "q", b_.product(), inner));
+    const ValueId kv = b_.linear({.category = "head", .source = source + "1.fn.to_kv", .has_bias = false},
+                                 features, tokens(stage + "kv", b_.product(), 2 * inner));
     const ValueId ctx =
         attention({q, 0}, {kv, 0}, {kv, inner}, c_.head_heads, dim, row("ctx", b_.product(), inner));
-    const ValueId cross = b_.linear({"head", source + "1.fn.to_out.0"}, ctx, row("cross", b_.stream(), c_.head_dim));
+    const ValueId cross =
+        b_.linear({"head", source + "1.fn.to_out.0"}, ctx, row("cross", b_.stream(), c_.head_dim));
     const ValueId after_ca = sum(after_sa, cross, query(stage + "after_ca", b_.stream(), c_.head_dim));
 
     const ValueId norm2 =
         b_.layer_norm("norm", source + "2.norm", after_ca, row("norm2", b_.product(), c_.head_dim), kHeadEps);
-    const ValueId hidden = b_.linear({"head", source + "2.fn.net.0"}, norm2, row("hidden", b_.stream(), c_.head_mlp));
+    const ValueId hidden =
+        b_.linear({"head", source + "2.fn.net.0"}, norm2, row("hidden", b_.stream(), c_.head_mlp));
     const ValueId active = gelu(hidden, row("active", b_.product(), c_.head_mlp));
-    const ValueId mlp = b_.linear({"head", source + "2.fn.net.3"}, active, row("mlp", b_.stream(), c_.head_dim));
+    const ValueId mlp =
+        b_.linear({"head", source + "2.fn.net.3"}, active, row("mlp", b_.stream(), c_.head_dim));
     const bool last = j + 1 == c_.head_depth;
     return sum(after_ca, mlp,
                query(last ? "head.token" : fmt::format("head.{}.x_in", j + 1), b_.stream(), c_.head_dim));

@@ -34,12 +34,14 @@ bool ends_with_any(std::string_view name, std::initializer_list<std::string_view
 bool is_norm(std::string_view name, std::string_view leaf) {
   for (const std::string_view norm : {"norm", "norm1", "norm2", "last_norm"}) {
     const std::string end = fmt::format("{}.{}", norm, leaf);
-    if (name.ends_with(end) && (name.size() == end.size() || name[name.size() - end.size() - 1] == '.')) return true;
+    if (name.ends_with(end) && (name.size() == end.size() || name[name.size() - end.size() - 1] == '.'))
+      return true;
   }
   return false;
 }
 
-/// Golden README, section 2: the first rule that matches. Everything is r/2^n with odd integer r in [-255, 255].
+/// Golden README, section 2: the first rule that matches. Everything is r/2^n with odd integer r in [-255,
+/// 255].
 Recipe hpg1_recipe(std::string_view name) {
   using Base = Recipe::Base;
   const auto shift = [](int n) { return std::ldexp(1.0, -n); };
@@ -48,11 +50,12 @@ Recipe hpg1_recipe(std::string_view name) {
   if (name.ends_with("init_cam")) return {Base::kCam, 0.875, shift(13)};
   if (is_norm(name, "weight")) return {Base::kOne, 1, shift(7), true};
   if (is_norm(name, "bias")) return {Base::kZero, 1, shift(11)};
-  if (ends_with_any(name, {"patch_embed.proj.weight", "attn.proj.weight", "mlp.fc2.weight", "fn.net.3.weight"})) {
+  if (ends_with_any(name,
+                    {"patch_embed.proj.weight", "attn.proj.weight", "mlp.fc2.weight", "fn.net.3.weight"})) {
     return {Base::kZero, 1, shift(13)};
   }
-  if (ends_with_any(name, {"attn.qkv.weight", "mlp.fc1.weight", "fn.to_qkv.weight", "fn.to_kv.weight", "fn.to_q.weight",
-                           "fn.to_out.0.weight", "fn.net.0.weight", "pos_embed"})) {
+  if (ends_with_any(name, {"attn.qkv.weight", "mlp.fc1.weight", "fn.to_qkv.weight", "fn.to_kv.weight",
+                           "fn.to_q.weight", "fn.to_out.0.weight", "fn.net.0.weight", "pos_embed"})) {
     return {Base::kZero, 1, shift(12)};
   }
   if (ends_with_any(name, {"decpose.weight", "deccam.weight"})) return {Base::kZero, 1, shift(15)};
@@ -62,7 +65,8 @@ Recipe hpg1_recipe(std::string_view name) {
   return {Base::kZero, 1, shift(12)};
 }
 
-/// Standard deviations that keep activations of a random network in a trained one's range (golden README, section 1).
+/// Standard deviations that keep activations of a random network in a trained one's range (golden README,
+/// section 1).
 Recipe normal_recipe(const ExpectedTensor& tensor) {
   using Base = Recipe::Base;
   const std::string_view name = tensor.name;
@@ -85,10 +89,14 @@ Recipe normal_recipe(const ExpectedTensor& tensor) {
 
 double base_of(const Recipe& recipe, std::int64_t i) {
   switch (recipe.base) {
-    case Recipe::Base::kZero: return 0;
-    case Recipe::Base::kOne: return 1;
-    case Recipe::Base::kIdentityPose: return i % 6 == 0 || i % 6 == 4 ? 1 : 0;
-    case Recipe::Base::kCam: return i == 0 ? recipe.base_scale : 0;
+    case Recipe::Base::kZero:
+      return 0;
+    case Recipe::Base::kOne:
+      return 1;
+    case Recipe::Base::kIdentityPose:
+      return i % 6 == 0 || i % 6 == 4 ? 1 : 0;
+    case Recipe::Base::kCam:
+      return i == 0 ? recipe.base_scale : 0;
   }
   return 0;
 }
@@ -97,14 +105,17 @@ std::uint64_t draw(std::uint64_t start, std::int64_t i) {
   return mix64(start + (static_cast<std::uint64_t>(i) + 1) * kGoldenGamma);
 }
 
-std::uint64_t start_of(std::string_view name, std::uint64_t seed) { return fnv1a64(name) ^ (seed * kGoldenGamma); }
+std::uint64_t start_of(std::string_view name, std::uint64_t seed) {
+  return fnv1a64(name) ^ (seed * kGoldenGamma);
+}
 
 double hpg1_random(std::uint64_t z, const Recipe& recipe) {
   if (recipe.norm_weight) return static_cast<double>(static_cast<std::int64_t>(z >> 59) - 16);
   return static_cast<double>(2 * static_cast<std::int64_t>(z >> 56) - 255);
 }
 
-/// Sum of the draw's four 16-bit parts, to mean 0 and deviation 1: close to a normal out to 3.4 deviations, and one multiply a value.
+/// Sum of the draw's four 16-bit parts, to mean 0 and deviation 1: close to a normal out to 3.4 deviations,
+/// and one multiply a value.
 double bell_random(std::uint64_t z) {
   const auto total = static_cast<double>((z & 0xffff) + (z >> 16 & 0xffff) + (z >> 32 & 0xffff) + (z >> 48));
   return (total / 65536.0 - 2.0 + 2.0 / 65536.0) * 1.7320508075688772;
@@ -123,13 +134,15 @@ void stream_values(const SynthOptions& options, const std::vector<ExpectedTensor
       pool.parallel_for(static_cast<int>((count + kPiece - 1) / kPiece), [&](int piece, int) {
         const std::int64_t at = piece * kPiece;
         const std::int64_t n = std::min(kPiece, count - at);
-        synth_values(options.generator, options.seed, tensor, first + at, n, &values[static_cast<std::size_t>(at)]);
+        synth_values(options.generator, options.seed, tensor, first + at, n,
+                     &values[static_cast<std::size_t>(at)]);
         for (std::int64_t i = at; i < at + n && !narrow.empty(); ++i) {
           narrow[static_cast<std::size_t>(i)] = to_bf16(values[static_cast<std::size_t>(i)]);
         }
       });
       const auto n = static_cast<std::size_t>(count);
-      const auto bytes = narrow.empty() ? std::as_bytes(std::span(values).first(n)) : std::as_bytes(std::span(narrow).first(n));
+      const auto bytes = narrow.empty() ? std::as_bytes(std::span(values).first(n))
+                                        : std::as_bytes(std::span(narrow).first(n));
       write(bytes);
       progress.advance(bytes.size());
     }
@@ -147,14 +160,15 @@ void write_with(const std::string& path, const SynthOptions& options, ThreadPool
   }
   Writer writer(path, entries);
   Progress progress("writing " + path, bytes, ProgressUnit::kBytes);
-  stream_values(options, tensors, pool, [&](std::span<const std::byte> part) { writer.write(part); }, progress);
+  stream_values(
+      options, tensors, pool, [&](std::span<const std::byte> part) { writer.write(part); }, progress);
   writer.commit();
 }
 
 }  // namespace
 
-void synth_values(Generator generator, std::uint64_t seed, const ExpectedTensor& tensor, std::int64_t first, std::int64_t count,
-                  float* out) {
+void synth_values(Generator generator, std::uint64_t seed, const ExpectedTensor& tensor, std::int64_t first,
+                  std::int64_t count, float* out) {
   const bool hpg1 = generator == Generator::kHpg1;
   const Recipe recipe = hpg1 ? hpg1_recipe(tensor.name) : normal_recipe(tensor);
   const std::uint64_t start = start_of(tensor.name, seed);
@@ -170,11 +184,13 @@ std::uint8_t hpg1_pixel(std::uint64_t seed, std::uint64_t i) {
 }
 
 void check_synthetic_sizes(const Config& c) {
-  const bool good = c.embed > 0 && c.embed <= 16384 && c.embed % kBackboneHeadDim == 0 && c.mlp > 0 && c.mlp <= 65536 &&
-                    c.depth > 0 && c.depth < 1000 && c.head_depth > 0 && c.head_depth < 1000;
+  const bool good = c.embed > 0 && c.embed <= 16384 && c.embed % kBackboneHeadDim == 0 && c.mlp > 0 &&
+                    c.mlp <= 65536 && c.depth > 0 && c.depth < 1000 && c.head_depth > 0 &&
+                    c.head_depth < 1000;
   if (!good) {
     throw fail(ErrorCode::kUsage,
-               "width {} (a multiple of {} up to 16384), mlp {} (1 to 65536), depth {} and head depth {} (1 to 999) are not sizes "
+               "width {} (a multiple of {} up to 16384), mlp {} (1 to 65536), depth {} and head depth {} (1 "
+               "to 999) are not sizes "
                "the network can have",
                c.embed, kBackboneHeadDim, c.mlp, c.depth, c.head_depth);
   }
@@ -208,8 +224,9 @@ std::string synthetic_config_yaml(const Config& c) {
       "      context_dim: {}\n"
       "EXTRA:\n"
       "  FOCAL_LENGTH: {}\n",
-      kImageRows, c.image_mean[0], c.image_mean[1], c.image_mean[2], c.image_std[0], c.image_std[1], c.image_std[2], c.head_depth,
-      c.head_heads, c.head_mlp, c.head_inner / c.head_heads, c.embed, c.focal_length);
+      kImageRows, c.image_mean[0], c.image_mean[1], c.image_mean[2], c.image_std[0], c.image_std[1],
+      c.image_std[2], c.head_depth, c.head_heads, c.head_mlp, c.head_inner / c.head_heads, c.embed,
+      c.focal_length);
 }
 
 }  // namespace sinew::hamer

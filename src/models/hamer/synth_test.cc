@@ -19,15 +19,42 @@ struct Known {
 // The goldens' README, section 2: seed 1, real width.
 const std::vector<Known>& known_values() {
   static const std::vector<Known> values = {
-      {{"backbone.pos_embed", {1, 193, 1280}}, {0.060791015625F, -0.032470703125F, -0.001708984375F, -0.032958984375F}, 11.2011718750, 320.53013420},
-      {{"backbone.patch_embed.proj.weight", {1280, 3, 16, 16}}, {0.0032958984375F, 0.0001220703125F, -0.0230712890625F, 0.0223388671875F}, -31.4611816406, 320.42335486},
-      {{"backbone.blocks.0.attn.qkv.weight", {3840, 1280}}, {-0.052978515625F, -0.022216796875F, 0.022216796875F, 0.034912109375F}, -52.2519531250, 6397.96404648},
-      {{"backbone.blocks.0.norm1.weight", {1280}}, {0.8828125F, 1.0F, 1.1171875F, 1.0390625F}, 1273.0390625, 1272.81671143},
-      {{"backbone.last_norm.bias", {1280}}, {-0.00927734375F, 0.02880859375F, 0.03369140625F, -0.04345703125F}, -2.6689453125, 6.83846283},
-      {{"mano_head.transformer.transformer.layers.1.2.fn.net.3.weight", {1024, 1024}}, {-0.0150146484375F, 0.0191650390625F, -0.0079345703125F, 0.0159912109375F}, -6.6237792969, 341.52880549},
-      {{"mano_head.decpose.weight", {96, 1024}}, {0.003204345703125F, 0.001007080078125F, 0.003997802734375F, 0.003509521484375F}, 2.9923706055, 1.99322402},
-      {{"mano_head.init_hand_pose", {1, 96}}, {0.93505859375F, 0.12158203125F, 0.05517578125F, 0.06005859375F}, 33.5849609375, 32.80381966},
-      {{"mano_head.init_cam", {1, 3}}, {0.8734130859375F, 0.0306396484375F, -0.0235595703125F, 0.0F}, 0.8804931641, 0.76434426},
+      {{"backbone.pos_embed", {1, 193, 1280}},
+       {0.060791015625F, -0.032470703125F, -0.001708984375F, -0.032958984375F},
+       11.2011718750,
+       320.53013420},
+      {{"backbone.patch_embed.proj.weight", {1280, 3, 16, 16}},
+       {0.0032958984375F, 0.0001220703125F, -0.0230712890625F, 0.0223388671875F},
+       -31.4611816406,
+       320.42335486},
+      {{"backbone.blocks.0.attn.qkv.weight", {3840, 1280}},
+       {-0.052978515625F, -0.022216796875F, 0.022216796875F, 0.034912109375F},
+       -52.2519531250,
+       6397.96404648},
+      {{"backbone.blocks.0.norm1.weight", {1280}},
+       {0.8828125F, 1.0F, 1.1171875F, 1.0390625F},
+       1273.0390625,
+       1272.81671143},
+      {{"backbone.last_norm.bias", {1280}},
+       {-0.00927734375F, 0.02880859375F, 0.03369140625F, -0.04345703125F},
+       -2.6689453125,
+       6.83846283},
+      {{"mano_head.transformer.transformer.layers.1.2.fn.net.3.weight", {1024, 1024}},
+       {-0.0150146484375F, 0.0191650390625F, -0.0079345703125F, 0.0159912109375F},
+       -6.6237792969,
+       341.52880549},
+      {{"mano_head.decpose.weight", {96, 1024}},
+       {0.003204345703125F, 0.001007080078125F, 0.003997802734375F, 0.003509521484375F},
+       2.9923706055,
+       1.99322402},
+      {{"mano_head.init_hand_pose", {1, 96}},
+       {0.93505859375F, 0.12158203125F, 0.05517578125F, 0.06005859375F},
+       33.5849609375,
+       32.80381966},
+      {{"mano_head.init_cam", {1, 3}},
+       {0.8734130859375F, 0.0306396484375F, -0.0235595703125F, 0.0F},
+       0.8804931641,
+       0.76434426},
   };
   return values;
 }
@@ -44,8 +71,10 @@ TEST(Synth, Hpg1GivesTheGoldensWeights) {
       sum += v;
       squares += v * v;
     }
-    for (std::size_t i = 0; i < 4 && i < values.size(); ++i) EXPECT_EQ(values[i], known.first[i]) << known.tensor.name;
-    EXPECT_NEAR(sum, known.sum, 5e-10 * std::max(1.0, std::fabs(known.sum))) << known.tensor.name;  // ten printed decimals
+    for (std::size_t i = 0; i < 4 && i < values.size(); ++i)
+      EXPECT_EQ(values[i], known.first[i]) << known.tensor.name;
+    EXPECT_NEAR(sum, known.sum, 5e-10 * std::max(1.0, std::fabs(known.sum)))
+        << known.tensor.name;  // ten printed decimals
     EXPECT_NEAR(squares, known.squares, 5e-9) << known.tensor.name;
   }
 }
@@ -103,9 +132,9 @@ TEST(Synth, SeedsAndNamesDiffer) {
 
 TEST(Synth, RefusesSizesTheNetworkCannotHave) {
   ThreadPool pool(1);
-  for (const auto& change : std::vector<void (*)(Config&)>{[](Config& c) { c.embed = 100; }, [](Config& c) { c.embed = 0; },
-                                                          [](Config& c) { c.depth = 0; }, [](Config& c) { c.head_depth = -1; },
-                                                          [](Config& c) { c.mlp = 1 << 20; }}) {
+  for (const auto& change : std::vector<void (*)(Config&)>{
+           [](Config& c) { c.embed = 100; }, [](Config& c) { c.embed = 0; }, [](Config& c) { c.depth = 0; },
+           [](Config& c) { c.head_depth = -1; }, [](Config& c) { c.mlp = 1 << 20; }}) {
     SynthOptions options;
     change(options.config);
     EXPECT_THROW(write_synthetic_checkpoint("/nonexistent/never.ckpt", options, pool), Error);
