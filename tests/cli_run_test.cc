@@ -111,9 +111,9 @@ TEST_F(CliRun, BytesAndFilters) {
   run("u8.safetensors", "bytes.safetensors", {"--input", "u8"});
   EXPECT_EQ(sinew({"compare", "bytes.safetensors", "float.safetensors", "--rtol", "2e-4"}).status, 0);
   run("x.safetensors", "only.safetensors", {"--trace", "--only", "block.0.*"});
-  for (const auto& [name, view] : open("only.safetensors")->tensors())
-    EXPECT_TRUE(name.starts_with("block.0.")) << name;
-  EXPECT_GT(open("only.safetensors")->tensors().size(), 0U);
+  const auto only = open("only.safetensors");
+  EXPECT_GT(only->tensors().size(), 0U);
+  for (const auto& [name, view] : only->tensors()) EXPECT_TRUE(name.starts_with("block.0.")) << name;
 }
 
 TEST_F(CliRun, IsDeterministic) {
@@ -148,7 +148,7 @@ TEST_F(CliRun, RefusesInputsThatAreNotTheNetworks) {
     return all;
   };
   expect_refused(with({"--input", "u8"}), 1, "image is f32");
-  expect_refused(with({"--input", "u8", "--program", "plain"}), 1, "u8");
+  expect_refused(with({"--input", "u8", "--program", "plain"}), 1, "which the plain program does not do");
   expect_refused(with({"--policy", "f64"}), 1, "f64");
   expect_refused(with({"--policy", "int3"}), 2, "no policy is called int3");
   expect_refused(with({"--only", "nothing*"}), 2, "no output has such a name");

@@ -85,6 +85,10 @@ TEST_F(CliSynth, RefusesImpossibleSizesAndLeavesNothing) {
                                                        {"--widht", "80"}};
   for (const auto& options : cases) {
     std::vector<std::string> all = {"synth", "hamer", "--out", "m"};
+    // Were it accepted, at least it would be small.
+    if (options.size() == 2 && options[0] != "--width" && options[0] != "--depth") {
+      all.insert(all.end(), {"--width", "80", "--depth", "1"});
+    }
     all.insert(all.end(), options.begin(), options.end());
     const Ran ran = sinew(all);
     EXPECT_EQ(ran.status, 2) << options[0] << " " << options[1] << ran.err;
@@ -112,10 +116,11 @@ TEST_F(CliSynth, PictureAndItsBoxGoTogether) {
   EXPECT_EQ(hands.status, 0) << hands.err;
   EXPECT_EQ(lines_of(hands.out), 1);
 
-  for (const std::vector<std::string>& options : {std::vector<std::string>{"--out", "p.gif"},
-                                                  {"--out", "p.png", "--width", "10"},
-                                                  {"--out", "p.png", "--height", "-5"},
-                                                  {}}) {
+  for (const std::vector<std::string>& options :
+       {std::vector<std::string>{"--out", "p.gif", "--width", "64", "--height", "64"},
+        {"--out", "p.png", "--width", "10"},
+        {"--out", "p.png", "--height", "-5"},
+        {}}) {
     std::vector<std::string> all = {"synth", "picture"};
     all.insert(all.end(), options.begin(), options.end());
     const Ran bad = sinew(all);

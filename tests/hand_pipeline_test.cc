@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "cli_support.h"
 #include "runtime/runtime.h"
 
@@ -83,6 +85,15 @@ TEST(HandPipelineOnBackends, RotationsAreRotations) {
                                r[2] * (r[3] * r[7] - r[4] * r[6]);
     EXPECT_NEAR(determinant, 1, 1e-6) << "joint " << joint;
   }
+}
+
+TEST(HandPipelineOnBackends, ASessionMayOutliveItsBackend) {
+  std::unique_ptr<HandPipeline> hands;
+  {
+    HamerRuntime runtime = open_hamer(tiny_model(), cpu());
+    hands = std::make_unique<HandPipeline>(std::move(runtime.session), runtime.config, HandOptions{});
+  }
+  EXPECT_EQ(hands->run(test_frame(), kBox).rotmats, open(cpu()).run(test_frame(), kBox).rotmats);
 }
 
 TEST(HandPipelineOnBackends, RunsAreIndependentAndBitEqual) {

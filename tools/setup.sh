@@ -9,7 +9,7 @@ packages=(
   libfmt-dev libspdlog-dev libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libsimdjson-dev
   libjpeg-dev libpng-dev zlib1g-dev libdnnl-dev
   # test and measure
-  libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
+  libgtest-dev libgmock-dev libbenchmark-dev
   # the second compiler, sanitizers, fuzzing, lint
   clang-19 libclang-rt-19-dev clang-tidy-19 clang-format-19
 )

@@ -44,9 +44,9 @@ RuntimeOptions runtime_options(const sinew_hands_options& given) {
 
 HandOptions hand_options(const sinew_hands_options& given) {
   HandOptions options;
-  const std::string_view crop = given.crop == nullptr ? "pillow" : given.crop;
-  require(crop == "pillow" || crop == "opencv", "crop: expected pillow or opencv");
-  options.crop = crop == "pillow" ? CropKind::kPillow : CropKind::kOpenCV;
+  const auto crop = parse_crop_kind(given.crop == nullptr ? "pillow" : given.crop);
+  require(crop.has_value(), "crop: expected pillow or opencv");
+  options.crop = *crop;
   if (given.rescale != 0) options.rescale = given.rescale;
   return options;
 }

@@ -73,7 +73,11 @@ void Command::option(const std::string& name, int& target, const std::string& he
   app_->add_option(name, target, help)->capture_default_str();
 }
 void Command::option(const std::string& name, std::uint64_t& target, const std::string& help) {
-  app_->add_option(name, target, help)->capture_default_str();
+  // CLI11 would let -1 wrap around to 2^64 - 1.
+  const auto not_negative = [](const std::string& text) {
+    return text.starts_with('-') ? std::string("expected a whole number from 0 up") : std::string();
+  };
+  app_->add_option(name, target, help)->check(not_negative)->capture_default_str();
 }
 void Command::repeated(const std::string& name, std::vector<std::string>& target, const std::string& help) {
   app_->add_option(name, target, help)->allow_extra_args(false);

@@ -15,13 +15,16 @@ struct Options {
   std::string path;
   std::string filter;
   bool json = false;
+  bool verify = false;
 };
 
 int run(const Options& options) {
   std::error_code ignored;
   std::string path = options.path;
   if (std::filesystem::is_directory(path, ignored)) path = hamer::find_checkpoint(path);
-  const InspectReport report = inspect_checkpoint(*open_checkpoint(path), options.filter);
+  const auto checkpoint = open_checkpoint(path);
+  if (options.verify) checkpoint->verify();
+  const InspectReport report = inspect_checkpoint(*checkpoint, options.filter);
   fmt::print("{}{}", options.json ? to_json(report) : to_text(report), options.json ? "\n" : "");
   return 0;
 }
@@ -33,6 +36,8 @@ std::function<int()> declare_inspect(Command& command) {
   command.positional("PATH", options->path,
                      "Checkpoint (safetensors, torch archive, npz), or a model folder");
   command.option("--filter", options->filter, "Only tensors whose name matches this glob");
+  command.flag("--verify", options->verify,
+               "Read everything and check the file's own checksums (torch archives, npz)");
   command.flag("--json", options->json, "Print one JSON object");
   return [options] { return run(*options); };
 }

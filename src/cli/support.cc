@@ -7,9 +7,7 @@
 
 namespace sinew::cli {
 
-CropKind parse_crop(const std::string& word) {
-  return word == "opencv" ? CropKind::kOpenCV : CropKind::kPillow;
-}
+CropKind parse_crop(const std::string& word) { return parse_crop_kind(word).value(); }
 
 std::optional<Policy> policy_option(const std::string& word) {
   if (word.empty()) return std::nullopt;

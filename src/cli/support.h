@@ -14,6 +14,7 @@ namespace sinew::cli {
 
 /// The words of --crop.
 inline const std::vector<std::string> kCropWords = {"pillow", "opencv"};
+/// One of them, as the option parser has made sure.
 CropKind parse_crop(const std::string& word);
 
 /// "f32" -> Policy, "" -> nothing. Throws Error (kUsage) for another word.

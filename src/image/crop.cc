@@ -54,6 +54,12 @@ std::string text_of(const HandBox& box) {
 
 }  // namespace
 
+std::optional<CropKind> parse_crop_kind(std::string_view word) {
+  if (word == "pillow") return CropKind::kPillow;
+  if (word == "opencv") return CropKind::kOpenCV;
+  return std::nullopt;
+}
+
 void check_box(const HandBox& box, int frame_width, int frame_height) {
   if (!finite(box)) throw fail(ErrorCode::kUsage, "hand box {}: expected four finite numbers", text_of(box));
   if (box.x2 <= box.x1 || box.y2 <= box.y1) {

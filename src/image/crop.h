@@ -4,7 +4,9 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tensor/image.h"
@@ -44,6 +46,8 @@ struct CropGeometry {
 CropGeometry crop_geometry(const HandBox& box, double rescale);
 
 enum class CropKind : std::uint8_t { kPillow, kOpenCV };
+/// "pillow", "opencv"; nothing for another word.
+std::optional<CropKind> parse_crop_kind(std::string_view word);
 
 /// The pixels of a crop, RGB interleaved, rows x columns, columns = 256 or 192. 8-bit unless the frame was
 /// blurred first.

@@ -45,7 +45,12 @@ ArenaPlan plan_arena(const Program& program) {
   for (std::size_t v = 0; v < values.size(); ++v) {
     if (values[v].role != Role::kWeight) order.push_back(v);
   }
-  std::ranges::stable_sort(order, std::greater{}, [&](std::size_t v) { return padded_bytes(values[v]); });
+  // Equal sizes keep their order. (Not stable_sort: libstdc++ 12's uses what clang 19 calls deprecated.)
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
+    const std::size_t bytes_a = padded_bytes(values[a]);
+    const std::size_t bytes_b = padded_bytes(values[b]);
+    return bytes_a != bytes_b ? bytes_a > bytes_b : a < b;
+  });
 
   std::vector<std::size_t> placed;  // kept in order of offset
   for (const std::size_t v : order) {

@@ -370,7 +370,8 @@ TEST(Yaml, BoundsNestingAndSize) {
     EXPECT_THAT(refused(text).code(), testing::AnyOf(ErrorCode::kFormat, ErrorCode::kLimit)) << open;
   }
   std::string block;
-  for (int depth = 0; depth < 1200; ++depth) block += std::string(static_cast<std::size_t>(depth), ' ') + "a:\n";
+  for (int depth = 0; depth < 1200; ++depth)
+    block += std::string(static_cast<std::size_t>(depth), ' ') + "a:\n";
   EXPECT_EQ(refused(block).code(), ErrorCode::kFormat);
   EXPECT_EQ(refused("# " + std::string(2 << 20, 'x') + "\nMODEL: {}\n").code(), ErrorCode::kLimit);
   // Aliases that would expand to 10^9 nodes, and one that holds itself.
