@@ -292,7 +292,11 @@ std::function<void(ProgramBuilder&, const std::function<ValueId(const char*)>&, 
   return [column](ProgramBuilder& b, const std::function<ValueId(const char*)>& value, ValueId result) {
     T op;
     op.x = value("x");
-    if constexpr (std::is_same_v<T, SliceColumns>) op.column = column;
+    if constexpr (std::is_same_v<T, SliceColumns>) {
+      op.column = column;
+    } else {
+      static_cast<void>(column);  // clang: captured for nothing
+    }
     op.out = result;
     b.add(op);
   };

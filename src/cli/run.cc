@@ -1,6 +1,7 @@
 // sinew run MODEL --in X.safetensors --out Y.safetensors
 #include <fnmatch.h>
 
+#include <cmath>
 #include <cstring>
 #include <memory>
 
@@ -60,6 +61,12 @@ void fill_input(const Checkpoint& file, Session& session) {
                 fmt::format("{}: image is {}, the program takes {}", file.path(), to_string(view.dtype),
                             to_string(wanted.dtype)),
                 "--input f32 takes normalised pixels, --input u8 takes bytes");
+  }
+  for (std::int64_t i = 0; i < view.shape.count(); ++i) {
+    if (!std::isfinite(element(view, i))) {
+      throw fail(ErrorCode::kMismatch, "{}: image element {} is {}, expected finite numbers", file.path(), i,
+                 element(view, i));
+    }
   }
   convert_into(view, wanted.dtype, session.input("image").data());
 }

@@ -143,7 +143,7 @@ TEST(DrawHand, DrawsBoxAndSkeleton) {
   EXPECT_FALSE(is(right.pixel(10, 20), 0, 0, 0));
   EXPECT_TRUE(is(right.pixel(40, 50), 255, 255, 255)) << "the wrist is white";
   for (std::size_t i = 0; i < kHandKeypoints; ++i) {
-    const auto& p = sample(true).joints_2d[i];
+    const Vec2 p = sample(true).joints_2d[i];
     EXPECT_FALSE(is(right.pixel(static_cast<int>(p[0]), static_cast<int>(p[1])), 0, 0, 0)) << "joint " << i;
   }
   EXPECT_TRUE(is(right.pixel(300, 230), 0, 0, 0)) << "nothing far from the hand";

@@ -30,8 +30,9 @@ Vec3 carry(const Vec3& origin, const Mat3& rotation, const Vec3& point, const Ve
 }  // namespace
 
 const Skeleton& builtin_skeleton() {
-  // Segment lengths: means over adults' radiographs (Buryanov and Kotiuk, Proportions of Hand Segments, Int.
-  // J. Morphol. 28(3), 2010), metacarpals plus about 25 mm of carpus; the spread of the fingers is ours.
+  // Segment lengths close to the means of adults' radiographs (as in Buryanov and Kotiuk, Proportions of Hand
+  // Segments, Int. J. Morphol. 28(3), 2010), rounded, metacarpals plus about 25 mm of carpus; the spread of
+  // the fingers is ours.
   static const Skeleton skeleton = {{{
                                         {0.092, 0.004, 0.004},  // wrist
                                         {0.005, 0.000, 0.026},
