@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli_support.h"
+#include "hand/test_hands.h"
 
 namespace sinew::cli_test {
 namespace {
@@ -75,6 +76,26 @@ TEST_F(CliHands, WritesARecordAndAPictureForABox) {
   EXPECT_NE(overlay.rgb, test_frame().rgb) << "something is drawn";
   EXPECT_TRUE(std::equal(overlay.pixel(159, 119), overlay.pixel(159, 119) + 3, test_frame().pixel(159, 119)))
       << "over the photo";
+}
+
+TEST_F(CliHands, HandModelIsUsedAndNamed) {
+  write_file_atomically(folder_.file("hand.glb"), skeleton_glb().build());
+  const Json plain = record({"photo.png", "--box", "40,30,110,95"});
+  const Json asked = record({"photo.png", "--box", "40,30,110,95", "--hand-model", "builtin"});
+  EXPECT_EQ(without_timings(plain), without_timings(asked));
+  EXPECT_EQ(plain.at("hand_model"), "builtin-skeleton");
+  const Json mesh = record({"photo.png", "--box", "40,30,110,95", "--hand-model", "hand.glb"});
+  EXPECT_EQ(mesh.at("hand_model"), "webxr generic hand (hand.glb)");
+  EXPECT_EQ(mesh.at("rotmats"), plain.at("rotmats"));
+  for (std::size_t i = 0; i < 21; ++i) {
+    for (std::size_t axis = 0; axis < 3; ++axis) {  // the file is made of the same bones, in float32
+      EXPECT_NEAR(mesh.at("joints_3d")[i][axis].get<double>(), plain.at("joints_3d")[i][axis].get<double>(),
+                  1e-6);
+    }
+  }
+  const Ran wrong = hands({"photo.png", "--box", "40,30,110,95", "--hand-model", "photo.png"});
+  EXPECT_EQ(wrong.status, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("photo.png"));
 }
 
 TEST_F(CliHands, SaysWhereThingsAre) {

@@ -58,9 +58,9 @@ class Backend {
   virtual std::string_view name() const = 0;
   /// What it runs on: "cpu: avx512-bf16, 2 threads, oneDNN 2.6.3".
   virtual std::string describe() const = 0;
-  /// Packs the weights and plans the memory. The session runs on the backend's threads: it must not outlive it.
-  /// Throws Error: kUnsupported (an op, dtype or policy that this backend or this machine cannot honour), or
-  /// what `weights` throws.
+  /// Packs the weights and plans the memory. The session runs on the backend's threads: it must not outlive
+  /// it. Throws Error: kUnsupported (an op, dtype or policy that this backend or this machine cannot honour),
+  /// or what `weights` throws.
   virtual std::unique_ptr<Session> compile(Program program, WeightSource& weights) = 0;
 };
 

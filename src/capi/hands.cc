@@ -45,7 +45,7 @@ RuntimeOptions runtime_options(const sinew_hands_options& given) {
 HandOptions hand_options(const sinew_hands_options& given) {
   HandOptions options;
   const auto crop = parse_crop_kind(given.crop == nullptr ? "pillow" : given.crop);
-  require(crop.has_value(), "crop: expected pillow or opencv");
+  if (!crop) throw fail(ErrorCode::kUsage, "crop {}: expected pillow or opencv", given.crop);
   options.crop = *crop;
   if (given.rescale != 0) options.rescale = given.rescale;
   return options;

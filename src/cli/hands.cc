@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/support.h"
 #include "hand/boxes.h"
+#include "hand/hand_model_file.h"
 #include "hand/pipeline.h"
 #include "hand/record.h"
 #include "io/atomic_file.h"
@@ -22,6 +23,7 @@ namespace {
 struct Options {
   std::vector<std::string> images;
   std::string model;
+  std::string hand_model;
   std::vector<std::string> boxes;
   std::string boxes_file;
   double rescale = 2.0;
@@ -35,6 +37,15 @@ struct Options {
 };
 
 constexpr const char* kDefaultOut = "sinew_out";
+constexpr const char* kBuiltinHand = "builtin";
+
+/// What --hand-model names; without it the MANO file that the published checkpoint's folder holds, if any.
+std::shared_ptr<const HandModel> hand_model(const Options& options) {
+  if (options.hand_model == kBuiltinHand) return nullptr;
+  const std::string file =
+      options.hand_model.empty() ? published_mano_beside(options.model) : options.hand_model;
+  return file.empty() ? nullptr : open_hand_model(file);
+}
 
 /// The boxes of each picture, from --box, from --boxes, or the whole picture.
 class BoxSource {
@@ -75,11 +86,14 @@ class BoxSource {
 
 class Hands {
  public:
-  Hands(const Options& options, BoxSource boxes, HamerRuntime runtime)
+  Hands(const Options& options, BoxSource boxes, HamerRuntime runtime,
+        std::shared_ptr<const HandModel> hand_model)
       : options_(options), boxes_(std::move(boxes)), runtime_(std::move(runtime)) {
     HandOptions hand;
     hand.rescale = options.rescale;
     hand.crop = parse_crop(options.crop);
+    hand.model = std::move(hand_model);
+    if (hand.model != nullptr) context_.hand_model = hand.model->name();
     pipeline_ = std::make_unique<HandPipeline>(std::move(runtime_.session), runtime_.config, hand);
     context_.model = runtime_.description;
     context_.backend = runtime_.backend;
@@ -97,6 +111,7 @@ class Hands {
     context_.image = path;
     const std::vector<HandBox> boxes = boxes_.boxes(path, frame);
     std::vector<HandResult> results;
+    results.reserve(boxes.size());
     for (const HandBox& box : boxes) results.push_back(pipeline_->run(frame, box));
     for (std::size_t i = 0; i < results.size(); ++i) {
       context_.hand = static_cast<int>(i);
@@ -132,7 +147,7 @@ class Hands {
 
   /// a/x.jpg and b/x.png of one call must not overwrite each other's results.
   std::string unique_stem(const std::string& path) {
-    const std::string stem = stem_of(path);
+    std::string stem = stem_of(path);
     const auto shares = [&](const std::string& other) { return stem_of(other) == stem; };
     if (std::ranges::count_if(options_.images, shares) < 2) return stem;
     const auto at = std::ranges::find(options_.images, path) - options_.images.begin();
@@ -173,7 +188,8 @@ int run(const Options& options) {
   runtime.policy = policy_option(options.policy);
   runtime.threads = options.threads;
   runtime.u8_input = options.input == "u8";
-  Hands hands(options, std::move(boxes), open_hamer(options.model, runtime));
+  std::shared_ptr<const HandModel> model = hand_model(options);  // before the checkpoint, which takes longer
+  Hands hands(options, std::move(boxes), open_hamer(options.model, runtime), std::move(model));
   std::vector<std::string> failures;
   {
     Progress progress("hands", options.images.size(), ProgressUnit::kItems);
@@ -198,6 +214,9 @@ std::function<int()> declare_hands(Command& command) {
   command.positionals("IMAGE", options->images, "JPEG or PNG files");
   command.option("--model", options->model,
                  "HaMeR checkpoint: the published folder, a .ckpt or a .safetensors file");
+  command.option("--hand-model", options->hand_model,
+                 "MANO_RIGHT.pkl, its arrays as .npz or .safetensors, the WebXR generic hand's right.glb, or "
+                 "builtin; default: data/mano/MANO_RIGHT.pkl beside the model, else builtin");
   command.repeated("--box", options->boxes,
                    "x1,y1,x2,y2[,left|right] in pixels, x2 and y2 exclusive; may be repeated");
   command.option("--boxes", options->boxes_file, "JSON file with the boxes of each image");

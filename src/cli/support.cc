@@ -7,7 +7,11 @@
 
 namespace sinew::cli {
 
-CropKind parse_crop(const std::string& word) { return parse_crop_kind(word).value(); }
+CropKind parse_crop(const std::string& word) {
+  const auto kind = parse_crop_kind(word);
+  if (!kind) throw fail(ErrorCode::kUsage, "no crop is called {}; there are pillow and opencv", word);
+  return *kind;
+}
 
 std::optional<Policy> policy_option(const std::string& word) {
   if (word.empty()) return std::nullopt;

@@ -14,7 +14,7 @@ namespace sinew::cli {
 
 /// The words of --crop.
 inline const std::vector<std::string> kCropWords = {"pillow", "opencv"};
-/// One of them, as the option parser has made sure.
+/// Throws Error (kUsage) for another word.
 CropKind parse_crop(const std::string& word);
 
 /// "f32" -> Policy, "" -> nothing. Throws Error (kUsage) for another word.

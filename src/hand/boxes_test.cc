@@ -14,6 +14,8 @@
 namespace sinew {
 namespace {
 
+using namespace std::string_literals;
+
 using testing::HasSubstr;
 
 constexpr const char* kGood =
@@ -181,7 +183,7 @@ TEST(Boxes, BoundsNestingCountAndSize) {
 }
 
 TEST(Boxes, GarbageGivesOneShortLine) {
-  refused(std::string("{\"images\": [\"\0\n\r\x1b[2J", 21));
+  refused("{\"images\": [\"\0\n\r\x1b[2J"s);
   refused("{\"images\": \"" + std::string(100'000, 'x'));
   refused("\xff\xfe{}");
   refused(R"({"images": [{"file": "\ud800", "hands": []}]})");

@@ -39,12 +39,9 @@ std::array<double, 144> pose(std::uint64_t seed) {
   const std::array<double, 9> towards_camera = {0, 0, 1, 1, 0, 0, 0, 1, 0};
   // A quarter turn each way would hide the palm; a few degrees make it look less like a diagram.
   const auto tilt = rotation({0, 0, 1}, 0.12 * random_pm1(seed, 100));
-  for (int r = 0; r < 3; ++r) {
-    for (int c = 0; c < 3; ++c) {
-      for (int k = 0; k < 3; ++k) {
-        rotations[static_cast<std::size_t>(3 * r + c)] +=
-            tilt[static_cast<std::size_t>(3 * r + k)] * towards_camera[static_cast<std::size_t>(3 * k + c)];
-      }
+  for (std::size_t r = 0; r < 3; ++r) {
+    for (std::size_t c = 0; c < 3; ++c) {
+      for (std::size_t k = 0; k < 3; ++k) rotations[3 * r + c] += tilt[3 * r + k] * towards_camera[3 * k + c];
     }
   }
   for (std::uint64_t j = 1; j < kHandJoints; ++j) {

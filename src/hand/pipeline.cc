@@ -25,6 +25,7 @@ HandResult HandPipeline::run(const Image& frame, const HandBox& box) {
   session_->run();
   result.timings.model_ms = watch.lap_ms();
   read_output(result);
+  pose(result);
   place(result);
   result.timings.finish_ms = watch.lap_ms();
   return result;
@@ -67,6 +68,19 @@ void HandPipeline::read_output(HandResult& result) const {
   take(result.cam);
 }
 
+void HandPipeline::pose(HandResult& result) const {
+  if (options_.model != nullptr) {
+    PosedHand hand = options_.model->pose(result.rotmats, result.betas);
+    result.joints_3d = hand.keypoints;
+    result.vertices = std::move(hand.vertices);
+  } else {
+    result.joints_3d = pose_skeleton(builtin_skeleton(), result.rotmats);
+  }
+  if (result.box.is_right) return;
+  for (Vec3& joint : result.joints_3d) joint[0] = -joint[0];
+  for (Vec3& vertex : result.vertices) vertex[0] = -vertex[0];
+}
+
 void HandPipeline::place(HandResult& result) const {
   const double mirror = result.box.is_right ? 1 : -1;
   FrameGeometry frame;
@@ -78,9 +92,7 @@ void HandPipeline::place(HandResult& result) const {
   result.focal_px = scaled_focal_length(config_.focal_length, frame.width, frame.height);
   result.cam_t_full =
       full_frame_translation({result.cam[0], mirror * result.cam[1], result.cam[2]}, frame, result.focal_px);
-  result.joints_3d = pose_skeleton(builtin_skeleton(), result.rotmats);
   for (std::size_t i = 0; i < result.joints_3d.size(); ++i) {
-    result.joints_3d[i][0] *= mirror;
     result.joints_2d[i] = project(result.joints_3d[i], result.cam_t_full, result.focal_px, frame);
   }
 }

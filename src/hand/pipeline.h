@@ -3,9 +3,11 @@
 
 #include <array>
 #include <memory>
+#include <vector>
 
 #include "backend/backend.h"
 #include "hand/camera.h"
+#include "hand/hand_model.h"
 #include "hand/skeleton.h"
 #include "image/crop.h"
 #include "models/hamer/config.h"
@@ -15,6 +17,8 @@ namespace sinew {
 struct HandOptions {
   double rescale = 2.0;  // the demo's rho
   CropKind crop = CropKind::kPillow;
+  /// What is posed by the network's rotations and betas; without one, builtin_skeleton() gives the joints.
+  std::shared_ptr<const HandModel> model;
 };
 
 struct HandTimings {
@@ -24,7 +28,7 @@ struct HandTimings {
 };
 
 /// Rotations, betas and cam are the network's, which only knows right hands: of a left hand they describe its
-/// mirror image (spec hamer 5.3). cam_t_full, joints_3d and joints_2d are of the hand as it is in the frame.
+/// mirror image (spec hamer 5.3). cam_t_full, joints and vertices are of the hand as it is in the frame.
 struct HandResult {
   HandBox box;
   CropGeometry geometry;
@@ -36,6 +40,7 @@ struct HandResult {
   Vec3 cam_t_full{};                             // metres
   HandKeypoints joints_3d{};                     // metres, OpenPose order, without cam_t_full
   std::array<Vec2, kHandKeypoints> joints_2d{};  // pixels of the frame
+  std::vector<Vec3> vertices;                    // as joints_3d; empty without a hand model
   HandTimings timings;
 };
 
@@ -53,6 +58,7 @@ class HandPipeline {
  private:
   void fill_input(const Crop& crop);
   void read_output(HandResult& result) const;
+  void pose(HandResult& result) const;
   void place(HandResult& result) const;
 
   std::unique_ptr<Session> session_;

@@ -11,11 +11,10 @@
 #include <random>
 
 #include "base/error.h"
+#include "hand/test_hands.h"
 
 namespace sinew {
 namespace {
-
-using testing::HasSubstr;
 
 /// Any computation from image to the 157 numbers.
 class Network : public Op {
@@ -226,6 +225,32 @@ TEST(HandPipeline, LeftHandIsTheMirroredRightHand) {
     // And it is not the right hand's answer for the same box.
     const HandResult wrong = hands.run(frame, {left.x1, left.y1, left.x2, left.y2, true});
     EXPECT_NE(wrong.rotmats, a.rotmats);
+  }
+}
+
+/// A hand model takes the skeleton's place: its key points, and its mesh, mirrored for left hands.
+TEST(HandPipeline, AHandModelGivesJointsAndMesh) {
+  const Image frame = noise_frame(200, 140);
+  HandOptions with;
+  HandModelData data = skeleton_model();
+  for (Vec3& p : data.v_template) p[1] += 0.001;  // told apart from the built-in bones
+  for (Vec3& p : data.rest_joints) p[1] += 0.001;
+  with.model = std::make_shared<const HandModel>(std::move(data), "test");
+  for (const bool is_right : {true, false}) {
+    const HandBox box = {40, 30, 100, 110, is_right};
+    const HandResult plain = pipeline(picture_dependent).run(frame, box);
+    const HandResult result = pipeline(picture_dependent, DType::kF32, with).run(frame, box);
+    EXPECT_TRUE(plain.vertices.empty());
+    ASSERT_EQ(result.vertices.size(), 21U);
+    EXPECT_EQ(result.cam_t_full, plain.cam_t_full);
+    for (std::size_t i = 0; i < kHandKeypoints; ++i) {
+      const Vec3& joint = result.joints_3d[i];
+      const Vec3 moved = {plain.joints_3d[i][0], plain.joints_3d[i][1] + 0.001, plain.joints_3d[i][2]};
+      EXPECT_LT(distance_between(joint, moved), 1e-14) << i;
+      const Vec3& vertex = result.vertices[static_cast<std::size_t>(kOpenPoseFromMano[i])];
+      EXPECT_LT(distance_between(joint, vertex), 1e-14) << i;
+      EXPECT_GT(result.joints_2d[i][1], plain.joints_2d[i][1]) << i << ": projected anew";
+    }
   }
 }
 

@@ -43,7 +43,7 @@ std::string to_json(const HandResult& result, const RecordContext& context) {
       {"cam", result.cam},
       {"cam_t_full", result.cam_t_full},
       {"focal_length", result.focal_px},
-      {"hand_model", "builtin-skeleton"},
+      {"hand_model", context.hand_model},
       {"joints_3d", result.joints_3d},
       {"joints_2d", result.joints_2d},
       {"model", context.model},

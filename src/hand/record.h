@@ -16,7 +16,8 @@ struct RecordContext {
   std::string policy;
   std::string crop;  // "pillow" or "opencv"
   double rescale = 0;
-  double decode_ms = 0;  // of the picture, shared by its hands
+  std::string hand_model = "builtin-skeleton";  // HandModel::name() where one was used
+  double decode_ms = 0;                         // of the picture, shared by its hands
 };
 
 /// One JSON object on one line (docs/NUMERICS.md lists the fields).

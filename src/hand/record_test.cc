@@ -65,7 +65,10 @@ TEST(Record, HasEveryField) {
   EXPECT_EQ(json.at("policy"), "f32");
   EXPECT_EQ(json.at("crop"), "opencv");
   EXPECT_EQ(json.at("rescale"), 2.5);
-  EXPECT_TRUE(json.at("hand_model").is_string());
+  EXPECT_EQ(json.at("hand_model"), "builtin-skeleton");
+  RecordContext with_mano = context();
+  with_mano.hand_model = "mano (MANO_RIGHT.pkl)";
+  EXPECT_EQ(Json::parse(to_json(sample(true), with_mano)).at("hand_model"), "mano (MANO_RIGHT.pkl)");
   EXPECT_EQ(json.at("timings_ms"),
             Json::parse(R"({"decode": 7.0, "crop": 1.5, "model": 2.5, "finish": 0.5})"));
   EXPECT_EQ(Json::parse(to_json(sample(true), context())).at("is_right"), true);

@@ -9,10 +9,9 @@ using Mat3 = std::array<double, 9>;
 
 Mat3 times(const Mat3& a, const double* b) {
   Mat3 out{};
-  for (int r = 0; r < 3; ++r) {
-    for (int c = 0; c < 3; ++c) {
-      for (int k = 0; k < 3; ++k)
-        out[static_cast<std::size_t>(3 * r + c)] += a[static_cast<std::size_t>(3 * r + k)] * b[3 * k + c];
+  for (std::size_t r = 0; r < 3; ++r) {
+    for (std::size_t c = 0; c < 3; ++c) {
+      for (std::size_t k = 0; k < 3; ++k) out[3 * r + c] += a[3 * r + k] * b[3 * k + c];
     }
   }
   return out;

@@ -1,0 +1,20 @@
+// A hand model from whatever file holds one.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "hand/hand_model.h"
+
+namespace sinew {
+
+/// Opens MANO (.pkl as published, .npz, .safetensors; mano_file.h) or the WebXR generic hand (.glb;
+/// glb_hand.h), told apart by content. Throws Error as their readers do.
+std::shared_ptr<const HandModel> open_hand_model(const std::string& path);
+
+/// HaMeR's published layout has MANO beside the checkpoint: the path of data/mano/MANO_RIGHT.pkl in the
+/// folder `model` or up to three folders above it (_DATA/hamer_ckpts/checkpoints/hamer.ckpt has it in _DATA),
+/// or "".
+std::string published_mano_beside(const std::string& model);
+
+}  // namespace sinew
