@@ -88,12 +88,15 @@ class Hands {
  public:
   Hands(const Options& options, BoxSource boxes, HamerRuntime runtime,
         std::shared_ptr<const HandModel> hand_model)
-      : options_(options), boxes_(std::move(boxes)), runtime_(std::move(runtime)) {
+      : options_(options),
+        boxes_(std::move(boxes)),
+        runtime_(std::move(runtime)),
+        hand_model_(std::move(hand_model)) {
     HandOptions hand;
     hand.rescale = options.rescale;
     hand.crop = parse_crop(options.crop);
-    hand.model = std::move(hand_model);
-    if (hand.model != nullptr) context_.hand_model = hand.model->name();
+    hand.model = hand_model_;
+    if (hand_model_ != nullptr) context_.hand_model = hand_model_->name();
     pipeline_ = std::make_unique<HandPipeline>(std::move(runtime_.session), runtime_.config, hand);
     context_.model = runtime_.description;
     context_.backend = runtime_.backend;
@@ -129,6 +132,7 @@ class Hands {
       const std::string base =
           (std::filesystem::path(folder_) / fmt::format("{}_{}", unique_stem(path), context_.hand)).string();
       Image overlay = frame;
+      if (hand_model_ != nullptr) draw_mesh(overlay, result, *hand_model_);
       draw_hand(overlay, result);
       picture = base + ".png";
       write_image(picture, overlay);
@@ -157,6 +161,7 @@ class Hands {
   const Options& options_;
   BoxSource boxes_;
   HamerRuntime runtime_;
+  std::shared_ptr<const HandModel> hand_model_;  // null: the built-in skeleton
   std::unique_ptr<HandPipeline> pipeline_;
   RecordContext context_;
   std::string folder_;

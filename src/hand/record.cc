@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "hand/rasterise.h"
 #include "image/draw.h"
 
 namespace sinew {
@@ -59,6 +60,31 @@ std::string to_json(const HandResult& result, const RecordContext& context) {
   };
   // A file name may hold any bytes; JSON holds UTF-8.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Mesh mesh_of(const HandResult& result, const HandModel& model) {
+  Mesh mesh;
+  mesh.vertices.reserve(result.vertices.size());
+  for (const Vec3& v : result.vertices) {
+    mesh.vertices.push_back({static_cast<float>(v[0]), static_cast<float>(v[1]), static_cast<float>(v[2])});
+  }
+  mesh.faces.assign(model.faces().begin(), model.faces().end());
+  // A left hand's vertices are mirrored already; its faces have to look outwards again.
+  for (Face& face : mesh.faces) {
+    if (!result.box.is_right) std::swap(face[1], face[2]);
+  }
+  return mesh;
+}
+
+void draw_mesh(Image& frame, const HandResult& result, const HandModel& model) {
+  if (result.vertices.empty()) return;
+  const Mesh mesh = mesh_of(result, model);
+  PinholeCamera camera = centred_camera(result.focal_px, frame.width, frame.height);
+  // joints_2d and draw.h count from pixel centres, the rasteriser from pixel corners: without this the mesh
+  // would lie half a pixel off the skeleton.
+  camera.cx += 0.5;
+  camera.cy += 0.5;
+  compose(frame, render({{&mesh, result.cam_t_full, kHandColour}}, camera, frame.width, frame.height));
 }
 
 void draw_hand(Image& frame, const HandResult& result) {

@@ -6,6 +6,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "hand/test_hands.h"
+
 namespace sinew {
 namespace {
 
@@ -150,6 +152,39 @@ TEST(DrawHand, DrawsBoxAndSkeleton) {
     EXPECT_FALSE(is(right.pixel(static_cast<int>(p[0]), static_cast<int>(p[1])), 0, 0, 0)) << "joint " << i;
   }
   EXPECT_TRUE(is(right.pixel(300, 230), 0, 0, 0)) << "nothing far from the hand";
+}
+
+TEST(DrawMesh, TheMeshLiesUnderTheJoints) {
+  const HandModel model(skeleton_model(), "test");
+  HandResult result = sample(true);
+  result.frame_width = 320;
+  result.frame_height = 240;
+  result.focal_px = 320;
+  result.cam_t_full = {0, 0, 2};
+  result.vertices.assign(kHandKeypoints, Vec3{});
+  // The model's first face, as a triangle around the middle of the frame: 160 pixels wide, 80 high.
+  result.vertices[0] = {-0.5, -0.25, 0};
+  result.vertices[1] = {0.5, -0.25, 0};
+  result.vertices[2] = {0, 0.25, 0};
+  const Image before(320, 240);
+  Image after = before;
+  draw_mesh(after, result, model);
+  EXPECT_GT(after.pixel(160, 110)[2], after.pixel(160, 110)[0]) << "light blue";
+  EXPECT_TRUE(is(after.pixel(160, 200), 0, 0, 0));
+  EXPECT_TRUE(is(after.pixel(60, 110), 0, 0, 0));
+  // A vertex at x is drawn where project() and draw.h have it, at pixel centres: columns 80 and 240 are the
+  // edges, so that the picture of this symmetric triangle is symmetric about column 160.
+  for (int offset = 1; offset < 70; ++offset) {
+    EXPECT_EQ(0, std::memcmp(after.pixel(160 - offset, 85), after.pixel(160 + offset, 85), 3)) << offset;
+  }
+  EXPECT_EQ(mesh_of(result, model).faces[0], (Face{0, 1, 2}));
+  result.box.is_right = false;
+  EXPECT_EQ(mesh_of(result, model).faces[0], (Face{0, 2, 1})) << "a mirrored mesh has to look outwards";
+
+  result.vertices.clear();
+  Image untouched = before;
+  draw_mesh(untouched, result, model);
+  EXPECT_EQ(count_differences(untouched, before), 0U);
 }
 
 /// A wild network puts joints anywhere; the picture must survive it, and quickly.
