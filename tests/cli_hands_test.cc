@@ -98,6 +98,24 @@ TEST_F(CliHands, HandModelIsUsedAndNamed) {
   EXPECT_THAT(wrong.err, HasSubstr("photo.png"));
 }
 
+TEST_F(CliHands, SavesTheMeshWhereThereIsOne) {
+  write_file_atomically(folder_.file("hand.glb"), skeleton_glb().build());
+  const Ran saved = hands({"photo.png", "--box", "40,30,110,95,left", "--hand-model", "hand.glb", "--out",
+                           "out", "--save", "obj,ply,glb,npz"});
+  ASSERT_EQ(saved.status, 0) << saved.err;
+  for (const char* file : {"obj", "ply", "glb", "npz", "json", "png"}) {
+    EXPECT_TRUE(exists(std::string("out/photo_0.") + file)) << file;
+  }
+  const Ran no_mesh = hands({"photo.png", "--box", "40,30,110,95", "--out", "none", "--save", "obj"});
+  EXPECT_EQ(no_mesh.status, 2);
+  EXPECT_THAT(no_mesh.err, HasSubstr("--save needs a mesh"));
+  const Ran unknown =
+      hands({"photo.png", "--box", "40,30,110,95", "--hand-model", "hand.glb", "--save", "stl"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("'stl'"));
+  EXPECT_FALSE(exists("none"));
+}
+
 TEST_F(CliHands, SaysWhereThingsAre) {
   const Ran ran = hands({"photo.png", "--box", "40,30,110,95,left"});
   ASSERT_EQ(ran.status, 0) << ran.err;

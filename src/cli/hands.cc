@@ -13,6 +13,7 @@
 #include "hand/hand_model_file.h"
 #include "hand/pipeline.h"
 #include "hand/record.h"
+#include "hand/save.h"
 #include "io/atomic_file.h"
 #include "io/image_codec.h"
 #include "runtime/runtime.h"
@@ -24,6 +25,7 @@ struct Options {
   std::vector<std::string> images;
   std::string model;
   std::string hand_model;
+  std::string save;
   std::vector<std::string> boxes;
   std::string boxes_file;
   double rescale = 2.0;
@@ -103,6 +105,7 @@ class Hands {
     context_.policy = to_string(runtime_.policy);
     context_.crop = options.crop;
     context_.rescale = options.rescale;
+    if (!options.save.empty()) save_ = parse_save_formats(options.save);
     folder_ = options.out.empty() && !options.json ? kDefaultOut : options.out;
   }
 
@@ -136,6 +139,7 @@ class Hands {
       draw_hand(overlay, result);
       picture = base + ".png";
       write_image(picture, overlay);
+      for (const std::string& format : save_) save_hand(base, format, result, *hand_model_);
       write_file_atomically(base + ".json", record + "\n");
     }
     if (options_.json) {
@@ -164,6 +168,7 @@ class Hands {
   std::shared_ptr<const HandModel> hand_model_;  // null: the built-in skeleton
   std::unique_ptr<HandPipeline> pipeline_;
   RecordContext context_;
+  std::vector<std::string> save_;
   std::string folder_;
 };
 
@@ -180,6 +185,11 @@ void check(const Options& options) {
   if (!options.boxes.empty() && !options.boxes_file.empty()) {
     throw fail(ErrorCode::kUsage, "--box and --boxes exclude each other");
   }
+  if (!options.save.empty()) {
+    parse_save_formats(options.save);
+    if (options.json && options.out.empty())
+      throw fail(ErrorCode::kUsage, "--save with --json needs --out FOLDER");
+  }
   if (!(options.rescale > 0) || options.rescale > 100) {
     throw fail(ErrorCode::kUsage, "--rescale {}: expected a number above 0, up to 100", options.rescale);
   }
@@ -194,6 +204,10 @@ int run(const Options& options) {
   runtime.threads = options.threads;
   runtime.u8_input = options.input == "u8";
   std::shared_ptr<const HandModel> model = hand_model(options);  // before the checkpoint, which takes longer
+  if (!options.save.empty() && model == nullptr) {
+    throw Error(ErrorCode::kUsage, "--save needs a mesh, and the built-in skeleton has none",
+                "give --hand-model MANO_RIGHT.pkl or the WebXR generic hand's right.glb");
+  }
   Hands hands(options, std::move(boxes), open_hamer(options.model, runtime), std::move(model));
   std::vector<std::string> failures;
   {
@@ -235,6 +249,8 @@ std::function<int()> declare_hands(Command& command) {
   command.option("--threads", options->threads, "Threads; 0: all CPUs");
   command.option("--out", options->out,
                  "Folder for records and pictures; default sinew_out, or none with --json");
+  command.option("--save", options->save,
+                 "Also write the mesh: a list of obj, ply, glb, npz; needs --hand-model");
   command.flag("--json", options->json, "Print one JSON record per hand, one a line");
   return [options] { return run(*options); };
 }
