@@ -79,7 +79,7 @@ TEST_F(CliBadInput, Boxes) {
 }
 
 TEST_F(CliBadInput, UsageIsTwo) {
-  const std::string model = tiny_model();
+  const std::string& model = tiny_model();
   const std::vector<std::vector<std::string>> cases = {
       {},
       {"no-such-verb"},

@@ -58,6 +58,7 @@ inline Ran run_sinew(const std::string& folder, const std::vector<std::string>& 
   std::vector<std::string> words = arguments;
   words.insert(words.begin(), SINEW_PROGRAM);
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   pid_t child = 0;

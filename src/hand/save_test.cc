@@ -1,5 +1,6 @@
 #include "hand/save.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -72,7 +73,7 @@ TEST(Save, EveryFormatIsWrittenForBothSides) {
     for (const std::string& format : save_formats()) {
       const std::string base = folder.file(is_right ? "right" : "left");
       save_hand(base, format, posed(model, is_right), model);
-      EXPECT_GT(std::ifstream(base + "." + format, std::ios::ate).tellg(), 100) << format;
+      EXPECT_GT(std::ifstream(fmt::format("{}.{}", base, format), std::ios::ate).tellg(), 100) << format;
     }
   }
   EXPECT_THROW(save_hand(folder.file("x"), "stl", posed(model, true), model), Error);

@@ -113,6 +113,7 @@ class Fused {
   ValueId project_keys_and_values(ValueId features) {
     const std::int64_t pair = 2 * c_.head_inner;
     std::vector<std::string> sources;
+    sources.reserve(static_cast<std::size_t>(c_.head_depth));
     for (std::int64_t j = 0; j < c_.head_depth; ++j) sources.push_back(layer_prefix(j) + "1.fn.to_kv.weight");
     Linear op;
     op.x = features;
