@@ -168,20 +168,7 @@ void HamerGolden::expect_bf16_bars(const Compiled& compiled) const {
   const std::string name = golden != nullptr ? "f64.features" : "f64.features.rows";
   const Tensor expected = convert(stages_->get(name), DType::kF64);
   const Tensor actual = rows_like(compiled.output("features"), expected.shape());
-  double aa = 0, bb = 0, ab = 0, ma = 0, mb = 0;
-  const auto n = static_cast<double>(expected.as<double>().size());
-  for (std::size_t i = 0; i < expected.as<double>().size(); ++i) {
-    ma += actual.as<double>()[i] / n;
-    mb += expected.as<double>()[i] / n;
-  }
-  for (std::size_t i = 0; i < expected.as<double>().size(); ++i) {
-    const double x = actual.as<double>()[i] - ma;
-    const double y = expected.as<double>()[i] - mb;
-    aa += x * x;
-    bb += y * y;
-    ab += x * y;
-  }
-  EXPECT_GE(ab / std::sqrt(aa * bb), 0.9995);
+  EXPECT_GE(test::correlation(actual, expected), 0.9995);
   const Tensor rotations = convert(stages_->get("f64.rotmat"), DType::kF64);
   const Tensor pose = convert(stages_->get("f64.pose6d"), DType::kF64);
   const Tensor ours = compiled.output("rotmat");

@@ -136,31 +136,13 @@ TEST_F(HamerProgram, CpuF32StaysCloseToDouble) {
   EXPECT_LE(max_difference(bytes.output("out157"), exact.output("out157")), 2e-5);
 }
 
-/// Pearson correlation of two double tensors.
-double correlation(const Tensor& a, const Tensor& b) {
-  const auto n = static_cast<double>(a.as<double>().size());
-  double ma = 0, mb = 0, aa = 0, bb = 0, ab = 0;
-  for (std::size_t i = 0; i < a.as<double>().size(); ++i) {
-    ma += a.as<double>()[i] / n;
-    mb += b.as<double>()[i] / n;
-  }
-  for (std::size_t i = 0; i < a.as<double>().size(); ++i) {
-    const double x = a.as<double>()[i] - ma;
-    const double y = b.as<double>()[i] - mb;
-    aa += x * x;
-    bb += y * y;
-    ab += x * y;
-  }
-  return ab / std::sqrt(aa * bb);
-}
-
 TEST_F(HamerProgram, CpuBf16MeetsItsBar) {
   if (!cpu_has_bf16_products()) GTEST_SKIP() << "this processor has no bf16 product";
   const Compiled exact = run({.policy = Policy::kF64, .trace = true}, "reference");
   const Compiled rounded = run({.policy = Policy::kBF16, .trace = true}, "reference");
   for (const Form form : {Form::kFused, Form::kPlain}) {
     const Compiled fast = run({.policy = Policy::kBF16, .form = form, .trace = true}, "cpu");
-    EXPECT_GE(correlation(fast.output("features"), exact.output("features")), 0.9995);
+    EXPECT_GE(test::correlation(fast.output("features"), exact.output("features")), 0.9995);
     // Roundings differ in where they fall but not in kind: the fast path may not be farther from double than
     // twice what the reference's own bf16 run is.
     const double own = max_difference(rounded.output("features"), exact.output("features"));

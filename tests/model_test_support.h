@@ -86,6 +86,24 @@ inline double max_difference(const Tensor& a, const Tensor& b) {
   return largest;
 }
 
+/// Pearson correlation of two double tensors.
+inline double correlation(const Tensor& a, const Tensor& b) {
+  const auto n = static_cast<double>(a.as<double>().size());
+  double ma = 0, mb = 0, aa = 0, bb = 0, ab = 0;
+  for (std::size_t i = 0; i < a.as<double>().size(); ++i) {
+    ma += a.as<double>()[i] / n;
+    mb += b.as<double>()[i] / n;
+  }
+  for (std::size_t i = 0; i < a.as<double>().size(); ++i) {
+    const double x = a.as<double>()[i] - ma;
+    const double y = b.as<double>()[i] - mb;
+    aa += x * x;
+    bb += y * y;
+    ab += x * y;
+  }
+  return ab / std::sqrt(aa * bb);
+}
+
 inline double max_magnitude(const Tensor& a) {
   double largest = 0;
   for (const double v : a.as<double>()) largest = std::max(largest, std::fabs(v));
