@@ -1,6 +1,11 @@
 # Programs, cross-room tests, benchmarks, fuzz targets. The shared library and the installation are in SinewInstall.
 
 configure_file(cmake/version.h.in generated/base/version.h @ONLY)
+# Relative, so that an installed tree can be moved (SinewInstall).
+set(SINEW_DATA_DESTINATION ${CMAKE_INSTALL_DATADIR}/sinew)
+file(RELATIVE_PATH program_to_data /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${SINEW_DATA_DESTINATION})
+file(RELATIVE_PATH library_to_data /prefix/${CMAKE_INSTALL_LIBDIR} /prefix/${SINEW_DATA_DESTINATION})
+configure_file(cmake/install_layout.h.in generated/base/install_layout.h @ONLY)
 
 if(EXISTS ${PROJECT_SOURCE_DIR}/src/cli/main.cc)
   add_executable(sinew src/cli/main.cc)
@@ -31,6 +36,13 @@ if(SINEW_BUILD_TESTS AND TARGET sinew AND NOT SINEW_SANITIZE)
     target_link_libraries(${name} PRIVATE GTest::gtest_main ${CMAKE_DL_LIBS})
     gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS cross)
   endforeach()
+  add_library(data_folder_probe MODULE tests/isolated/data_folder_probe.cc)
+  sinew_link(data_folder_probe sinew_base)
+  set_target_properties(data_folder_probe PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+  add_dependencies(data_folder_library_test data_folder_probe)
+
+  add_test(NAME assets.setup COMMAND bash ${PROJECT_SOURCE_DIR}/tests/assets/run.sh)
+  set_tests_properties(assets.setup PROPERTIES LABELS cross TIMEOUT 300)
 endif()
 
 # bench/<name>.cc becomes build/<preset>/bench/<name>; benchmark_main is the main() of those that have none.

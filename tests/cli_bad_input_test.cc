@@ -39,18 +39,23 @@ class CliBadInput : public testing::Test {
     EXPECT_THAT(folder_.names(), UnorderedElementsAreArray(before)) << "left something: " << what;
     return ran.err;
   }
+  /// `sinew hands` on a box or the whole image, posing the skeleton: no assets are needed, none are missed.
+  static std::vector<std::string> hands(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"hands", "--hand-model", "skeleton", "--detector", "none"});
+    return arguments;
+  }
   /// By every verb that takes an image and a box.
   void refused_image(const std::string& image, const std::string& box, const std::string& message) {
-    EXPECT_THAT(refused({"hands", image, "--box", box, "--model", tiny_model(), "--out", "out"}, 1),
+    EXPECT_THAT(refused(hands({image, "--box", box, "--model", tiny_model(), "--out", "out"}), 1),
                 HasSubstr(message));
-    EXPECT_THAT(refused({"hands", image, "--box", box, "--model", tiny_model(), "--json"}, 1),
+    EXPECT_THAT(refused(hands({image, "--box", box, "--model", tiny_model(), "--json"}), 1),
                 HasSubstr(message));
     EXPECT_THAT(refused({"crop", image, "--box", box, "--out", "out.png"}, 1), HasSubstr(message));
     EXPECT_THAT(refused({"crop", image, "--box", box, "--out", "out.safetensors"}, 1), HasSubstr(message));
   }
   /// By every verb that takes a model.
   void refused_model(const std::string& model, const std::string& message) {
-    EXPECT_THAT(refused({"hands", "photo.png", "--model", model, "--out", "out"}, 1), HasSubstr(message));
+    EXPECT_THAT(refused(hands({"photo.png", "--model", model, "--out", "out"}), 1), HasSubstr(message));
     EXPECT_THAT(refused({"run", model, "--in", "x.safetensors", "--out", "y.safetensors"}, 1),
                 HasSubstr(message));
   }
@@ -84,7 +89,13 @@ TEST_F(CliBadInput, UsageIsTwo) {
       {},
       {"no-such-verb"},
       {"hands"},
-      {"hands", "photo.png"},
+      {"hands", "photo.png", "--detector", "none"},
+      {"hands", "photo.png", "--detector", "eyes"},
+      {"hands", "photo.png", "--max-hands", "0"},
+      {"hands", "photo.png", "--min-score", "1.5"},
+      {"hands", "photo.png", "--min-score", "nan"},
+      {"hands", "photo.png", "--intrinsics", "1,2,3"},
+      {"hands", "photo.png", "--save", "stl"},
       {"hands", "--model", model},
       {"hands", "photo.png", "--model", model, "--no-such-option"},
       {"hands", "photo.png", "--model"},
@@ -121,7 +132,7 @@ TEST_F(CliBadInput, UsageIsTwo) {
 }
 
 TEST_F(CliBadInput, HostileNamesStayOnOneLine) {
-  EXPECT_THAT(refused({"hands", "a\nb\x1b[2J.png", "--model", tiny_model()}, 1),
+  EXPECT_THAT(refused(hands({"a\nb\x1b[2J.png", "--model", tiny_model()}), 1),
               HasSubstr("a\\x0ab\\x1b[2J.png: no such file"));
   refused({"inspect", "a\nb"}, 1);
   refused({"hands", "photo.png", "--model", tiny_model(), "--box", "1,2\n,3,4"}, 2);
@@ -130,8 +141,8 @@ TEST_F(CliBadInput, HostileNamesStayOnOneLine) {
 TEST_F(CliBadInput, PlacesThatCannotBeWritten) {
   refused({"crop", "photo.png", "--box", "1,1,9,9", "--out", "no/such/folder/c.png"}, 1);
   refused({"crop", "photo.png", "--box", "1,1,9,9", "--out", "no/such/folder/c.safetensors"}, 1);
-  refused({"hands", "photo.png", "--box", "1,1,9,9", "--model", tiny_model(), "--out", "photo.png"}, 1);
-  refused({"hands", "photo.png", "--box", "1,1,9,9", "--model", tiny_model(), "--out", "photo.png/x"}, 1);
+  refused(hands({"photo.png", "--box", "1,1,9,9", "--model", tiny_model(), "--out", "photo.png"}), 1);
+  refused(hands({"photo.png", "--box", "1,1,9,9", "--model", tiny_model(), "--out", "photo.png/x"}), 1);
   refused({"synth", "hamer", "--out", "photo.png", "--depth", "1"}, 1);
 }
 

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -43,6 +44,28 @@ inline std::string read_text(const std::string& path) {
 }
 
 inline std::ptrdiff_t lines_of(const std::string& text) { return std::ranges::count(text, '\n'); }
+
+/// An environment variable that programs started meanwhile see.
+class ScopedEnvironment {
+ public:
+  ScopedEnvironment(const char* name, const std::string& value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    ::setenv(name, value.c_str(), 1);
+  }
+  ~ScopedEnvironment() {
+    if (before_) {
+      ::setenv(name_, before_->c_str(), 1);
+    } else {
+      ::unsetenv(name_);
+    }
+  }
+  ScopedEnvironment(const ScopedEnvironment&) = delete;
+  ScopedEnvironment& operator=(const ScopedEnvironment&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
 
 /// Runs `sinew ARGS...` in `folder`.
 inline Ran run_sinew(const std::string& folder, const std::vector<std::string>& arguments) {

@@ -23,7 +23,9 @@ std::string human_bytes(double bytes) {
 Progress::Progress(std::string label, std::uint64_t total, ProgressUnit unit)
     : label_(std::move(label)), total_(total), unit_(unit), terminal_(isatty(STDERR_FILENO) == 1) {}
 
-Progress::~Progress() {
+Progress::~Progress() { hide(); }
+
+void Progress::hide() {
   if (terminal_ && done_ > 0) std::fputs("\r\x1b[K", stderr);
 }
 

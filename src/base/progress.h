@@ -19,6 +19,9 @@ class Progress {
   /// Adds to the count; redraws at most ten times a second.
   void advance(std::uint64_t amount);
 
+  /// Erases the line until the next advance(), so that something else may be printed.
+  void hide();
+
   /// "writing  1.2 / 2.7 GB  45 %  310 MB/s  5 s left"; public for its test.
   static std::string line(const std::string& label, std::uint64_t done, std::uint64_t total,
                           ProgressUnit unit, double seconds);

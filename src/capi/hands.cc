@@ -81,7 +81,7 @@ sinew_hand to_c(const HandResult& result) {
   copy_floats(result.betas.data(), hand.betas);
   copy_floats(result.cam.data(), hand.cam);
   copy_floats(result.cam_t_full.data(), hand.cam_t_full);
-  hand.focal_length = static_cast<float>(result.focal_px);
+  hand.focal_length = static_cast<float>(result.camera.fx);
   for (std::size_t joint = 0; joint < result.joints_3d.size(); ++joint) {
     copy_floats(result.joints_3d[joint].data(), hand.joints_3d[joint]);
     copy_floats(result.joints_2d[joint].data(), hand.joints_2d[joint]);

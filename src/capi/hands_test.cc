@@ -141,7 +141,7 @@ TEST_F(CAbiHands, GivesWhatThePipelineGives) {
       EXPECT_EQ(hand.joints_3d[20][i], static_cast<float>(expected.joints_3d[20][i]));
     }
     EXPECT_EQ(hand.joints_2d[20][1], static_cast<float>(expected.joints_2d[20][1]));
-    EXPECT_EQ(hand.focal_length, static_cast<float>(expected.focal_px));
+    EXPECT_EQ(hand.focal_length, static_cast<float>(expected.camera.fx));
   }
 }
 

@@ -1,6 +1,4 @@
-// sinew hands IMAGE... --model MODEL
-#include <algorithm>
-#include <filesystem>
+// sinew hands INPUT...
 #include <memory>
 #include <utility>
 
@@ -8,249 +6,247 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "cli/command.h"
+#include "cli/hands_boxes.h"
+#include "cli/hands_options.h"
+#include "cli/hands_output.h"
+#include "cli/inputs.h"
 #include "cli/support.h"
-#include "hand/boxes.h"
 #include "hand/hand_model_file.h"
-#include "hand/pipeline.h"
-#include "hand/record.h"
+#include "hand/photo.h"
 #include "hand/save.h"
-#include "io/atomic_file.h"
+#include "hand/save.h"
+#include "hand/truth.h"
 #include "io/image_codec.h"
+#include "runtime/finder.h"
 #include "runtime/runtime.h"
 
 namespace sinew::cli {
 namespace {
 
-struct Options {
-  std::vector<std::string> images;
-  std::string model;
-  std::string hand_model;
-  std::string save;
-  std::vector<std::string> boxes;
-  std::string boxes_file;
-  double rescale = 2.0;
-  std::string crop = "pillow";
-  std::string policy;
-  std::string backend = "cpu";
-  std::string input = "f32";
-  int threads = 0;
-  std::string out;
-  bool json = false;
-};
-
-constexpr const char* kDefaultOut = "sinew_out";
 constexpr const char* kBuiltinHand = "builtin";
+constexpr const char* kSkeleton = "skeleton";
 
-/// What --hand-model names; without it the MANO file that the published checkpoint's folder holds, if any.
-std::shared_ptr<const HandModel> hand_model(const Options& options) {
-  if (options.hand_model == kBuiltinHand) return nullptr;
-  const std::string file =
-      options.hand_model.empty() ? published_mano_beside(options.model) : options.hand_model;
-  return file.empty() ? nullptr : open_hand_model(file);
+/// The built-in mesh where the assets are, else the skeleton, with a notice.
+std::shared_ptr<const HandModel> builtin_mesh_if_there() {
+  try {
+    return builtin_hand_model();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+    fmt::print(stderr, "sinew: no hand mesh, the skeleton alone is posed: {}\n", one_line(error));
+    return nullptr;
+  }
 }
 
-/// The boxes of each picture, from --box, from --boxes, or the whole picture.
-class BoxSource {
- public:
-  explicit BoxSource(const Options& options) {
-    for (const std::string& text : options.boxes) given_.push_back(parse_box(text));
-    if (!options.boxes_file.empty()) {
-      file_name_ = options.boxes_file;
-      file_ = read_boxes(options.boxes_file);
-    }
-  }
-
-  std::vector<HandBox> boxes(const std::string& path, const Image& frame) const {
-    if (!given_.empty()) return given_;
-    if (!file_name_.empty()) return from_file(path, frame);
-    fmt::print(stderr, "sinew: {}: no box given, taking the whole image for a right hand\n", path);
-    return {HandBox{0, 0, static_cast<double>(frame.width), static_cast<double>(frame.height), true}};
-  }
-
- private:
-  std::vector<HandBox> from_file(const std::string& path, const Image& frame) const {
-    auto found = file_.find(path);
-    if (found == file_.end()) found = file_.find(file_name_of(path));
-    if (found == file_.end()) throw fail(ErrorCode::kNotFound, "{}: no entry in {}", path, file_name_);
-    const ImageBoxes& boxes = found->second;
-    const bool stated = boxes.width > 0;
-    if (stated && (boxes.width != frame.width || boxes.height != frame.height)) {
-      throw fail(ErrorCode::kMismatch, "{}: {} x {} pixels, {} says {} x {}", path, frame.width, frame.height,
-                 file_name_, boxes.width, boxes.height);
-    }
-    return boxes.hands;
-  }
-
-  std::vector<HandBox> given_;
-  std::string file_name_;
-  std::map<std::string, ImageBoxes> file_;
-};
+/// What --hand-model names; without it the MANO file that the published
+/// checkpoint's folder holds, else the built-in mesh. Null: the skeleton.
+std::shared_ptr<const HandModel> hand_model(const HandsOptions& options) {
+  if (options.hand_model == kSkeleton) return nullptr;
+  if (options.hand_model == kBuiltinHand) return builtin_hand_model();
+  if (!options.hand_model.empty()) return open_hand_model(options.hand_model);
+  const std::string mano = options.model.empty() ? "" : published_mano_beside(options.model);
+  return mano.empty() ? builtin_mesh_if_there() : open_hand_model(mano);
+}
 
 class Hands {
  public:
-  Hands(const Options& options, BoxSource boxes, HamerRuntime runtime,
-        std::shared_ptr<const HandModel> hand_model)
-      : options_(options),
-        boxes_(std::move(boxes)),
-        runtime_(std::move(runtime)),
-        hand_model_(std::move(hand_model)) {
-    HandOptions hand;
-    hand.rescale = options.rescale;
-    hand.crop = parse_crop(options.crop);
-    hand.model = hand_model_;
-    if (hand_model_ != nullptr) context_.hand_model = hand_model_->name();
-    pipeline_ = std::make_unique<HandPipeline>(std::move(runtime_.session), runtime_.config, hand);
-    context_.model = runtime_.description;
-    context_.backend = runtime_.backend;
-    context_.policy = to_string(runtime_.policy);
-    context_.crop = options.crop;
+  Hands(const HandsOptions& options, BoxSource boxes, const std::unique_ptr<Backend>& backend)
+      : boxes_(std::move(boxes)), model_(hand_model(options)), output_(options, model_) {
+    PhotoOptions photo;
+    photo.finder.max_hands = options.max_hands;
+    photo.finder.min_score = options.min_score;
+    photo.rescale = options.rescale;
+    photo.model = model_;
+    if (!options.intrinsics.empty()) photo.camera = parse_intrinsics(options.intrinsics);
+    const bool landmarks_only = options.model.empty();
+    std::unique_ptr<HandFinder> finder;
+    if (boxes_.needs_detector() || landmarks_only) {
+      FinderNetworks networks =
+          open_finder_networks(*backend, options.lite ? FinderSize::kLite : FinderSize::kFull);
+      context_.policy = to_string(networks.policy);
+      finder = std::make_unique<HandFinder>(std::move(networks.palm), std::move(networks.landmark));
+    }
+    std::unique_ptr<HandPipeline> network = landmarks_only ? nullptr : open_network(options, *backend, photo);
+    if (landmarks_only) {
+      context_.model = kLandmarksModel;
+      context_.crop = "mediapipe";
+    }
+    context_.backend = backend->describe();
     context_.rescale = options.rescale;
-    if (!options.save.empty()) save_ = parse_save_formats(options.save);
-    folder_ = options.out.empty() && !options.json ? kDefaultOut : options.out;
+    if (model_ != nullptr) context_.hand_model = model_->name();
+    if (!options.truth.empty()) truth_ = read_truth(options.truth);
+    photo_ = std::make_unique<PhotoHands>(std::move(finder), std::move(network), photo);
   }
 
   /// All hands of one picture; its files appear only when all of them worked.
-  void picture(const std::string& path) {
+  void picture(const Input& input, Progress& progress) {
     const Stopwatch watch;
-    const Image frame = read_image(path);
+    const Image frame = read_image(input.path);
     context_.decode_ms = watch.elapsed_ms();
-    context_.image = path;
-    const std::vector<HandBox> boxes = boxes_.boxes(path, frame);
-    std::vector<HandResult> results;
-    results.reserve(boxes.size());
-    for (const HandBox& box : boxes) results.push_back(pipeline_->run(frame, box));
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      context_.hand = static_cast<int>(i);
-      publish(path, frame, results[i]);
+    const auto boxes = boxes_.boxes(input.path, frame);
+    const std::vector<HandResult> results = boxes ? photo_->in_boxes(frame, *boxes) : photo_->find(frame);
+    progress.hide();
+    output_.publish(input, frame, results, context_);
+    if (truth_) output_.tell_error(input, results, *truth_);
+    hands_ += results.size();
+    if (results.empty()) {
+      ++without_;
+      fmt::print(stderr, "sinew: {}: {}\n", input.path,
+                 boxes ? "its list of boxes is empty" : "no hand found");
     }
-    if (results.empty()) fmt::print(stderr, "sinew: {}: its list of boxes is empty\n", path);
   }
+
+  std::size_t hands() const { return hands_; }
+  std::size_t pictures_without() const { return without_; }
 
  private:
-  void publish(const std::string& path, const Image& frame, const HandResult& result) {
-    const std::string record = to_json(result, context_);
-    std::string picture;
-    if (!folder_.empty()) {
-      make_folder(folder_);
-      const std::string base =
-          (std::filesystem::path(folder_) / fmt::format("{}_{}", unique_stem(path), context_.hand)).string();
-      Image overlay = frame;
-      if (hand_model_ != nullptr) draw_mesh(overlay, result, *hand_model_);
-      draw_hand(overlay, result);
-      picture = base + ".png";
-      write_image(picture, overlay);
-      for (const std::string& format : save_) save_hand(base, format, result, *hand_model_);
-      write_file_atomically(base + ".json", record + "\n");
-    }
-    if (options_.json) {
-      fmt::print("{}\n", record);
-    } else {
-      fmt::print("{} hand {}: {}, {:.1f} ms (crop {:.1f}, model {:.1f}) -> {}\n", path, context_.hand,
-                 result.box.is_right ? "right" : "left",
-                 result.timings.crop_ms + result.timings.model_ms + result.timings.finish_ms,
-                 result.timings.crop_ms, result.timings.model_ms, picture);
-    }
-    std::fflush(stdout);
+  std::unique_ptr<HandPipeline> open_network(const HandsOptions& options, Backend& backend,
+                                             const PhotoOptions& photo) {
+    RuntimeOptions runtime_options;
+    runtime_options.policy = policy_option(options.policy);
+    runtime_options.u8_input = options.input == "u8";
+    HamerRuntime runtime = open_hamer(options.model, backend, runtime_options);
+    HandOptions hand;
+    hand.rescale = options.rescale;
+    hand.crop = parse_crop(options.crop);
+    hand.model = model_;
+    hand.camera = photo.camera;
+    context_.model = runtime.description;
+    context_.policy = to_string(runtime.policy);
+    context_.crop = options.crop;
+    return std::make_unique<HandPipeline>(std::move(runtime.session), runtime.config, hand);
   }
 
-  /// a/x.jpg and b/x.png of one call must not overwrite each other's results.
-  std::string unique_stem(const std::string& path) {
-    std::string stem = stem_of(path);
-    const auto shares = [&](const std::string& other) { return stem_of(other) == stem; };
-    if (std::ranges::count_if(options_.images, shares) < 2) return stem;
-    const auto at = std::ranges::find(options_.images, path) - options_.images.begin();
-    return fmt::format("{}_{}", at, stem);
-  }
-
-  const Options& options_;
   BoxSource boxes_;
-  HamerRuntime runtime_;
-  std::shared_ptr<const HandModel> hand_model_;  // null: the built-in skeleton
-  std::unique_ptr<HandPipeline> pipeline_;
+  std::shared_ptr<const HandModel> model_;
+  HandsOutput output_;
   RecordContext context_;
-  std::vector<std::string> save_;
-  std::string folder_;
+  std::unique_ptr<PhotoHands> photo_;
+  std::optional<HandTruth> truth_;
+  std::size_t hands_ = 0, without_ = 0;
 };
 
-void check(const Options& options) {
-  if (options.model.empty()) {
-    throw Error(ErrorCode::kUsage, "--model is needed: a HaMeR checkpoint",
-                "the published folder, a .ckpt or a .safetensors file; `sinew synth hamer` makes one with "
-                "random weights");
-  }
-  if (!options.boxes.empty() && options.images.size() > 1) {
-    throw Error(ErrorCode::kUsage, fmt::format("--box with {} images", options.images.size()),
-                "boxes of several images go into a file, see --boxes");
-  }
+void check(const HandsOptions& options) {
   if (!options.boxes.empty() && !options.boxes_file.empty()) {
     throw fail(ErrorCode::kUsage, "--box and --boxes exclude each other");
-  }
-  if (!options.save.empty()) {
-    parse_save_formats(options.save);
-    if (options.json && options.out.empty())
-      throw fail(ErrorCode::kUsage, "--save with --json needs --out FOLDER");
   }
   if (!(options.rescale > 0) || options.rescale > 100) {
     throw fail(ErrorCode::kUsage, "--rescale {}: expected a number above 0, up to 100", options.rescale);
   }
+  if (options.max_hands < 1 || options.max_hands > kMostHands) {
+    throw fail(ErrorCode::kUsage, "--max-hands {}: expected 1 to {}", options.max_hands, kMostHands);
+  }
+  if (!(options.min_score > 0 && options.min_score < 1)) {
+    throw fail(ErrorCode::kUsage, "--min-score {}: expected a number between 0 and 1", options.min_score);
+  }
+  if (options.model.empty() && options.detector == "none") {
+    throw Error(ErrorCode::kUsage, "--detector none without --model: nothing is left that sees a hand",
+                "give a HaMeR checkpoint, or let the detector's landmarks pose the hands");
+  }
+  if (!options.intrinsics.empty()) parse_intrinsics(options.intrinsics);
+  if (!options.save.empty()) parse_save_words(options.save);
+  policy_option(options.policy);
 }
 
-int run(const Options& options) {
-  check(options);
-  BoxSource boxes(options);
-  RuntimeOptions runtime;
-  runtime.backend = options.backend;
-  runtime.policy = policy_option(options.policy);
-  runtime.threads = options.threads;
-  runtime.u8_input = options.input == "u8";
-  std::shared_ptr<const HandModel> model = hand_model(options);  // before the checkpoint, which takes longer
-  if (!options.save.empty() && model == nullptr) {
-    throw Error(ErrorCode::kUsage, "--save needs a mesh, and the built-in skeleton has none",
-                "give --hand-model MANO_RIGHT.pkl or the WebXR generic hand's right.glb");
+void check_inputs(const HandsOptions& options, const std::vector<Input>& inputs) {
+  if (!options.boxes.empty() && inputs.size() > 1) {
+    throw Error(ErrorCode::kUsage, fmt::format("--box with {} images", inputs.size()),
+                "boxes of several images go into a file, see --boxes");
   }
-  Hands hands(options, std::move(boxes), open_hamer(options.model, runtime), std::move(model));
+  if (!options.truth.empty() && inputs.size() > 1) {
+    throw fail(ErrorCode::kUsage, "--truth with {} images: it holds the joints of one", inputs.size());
+  }
+  if (!options.out.empty() && is_input_folder(options.inputs, options.out, options.recursive)) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("--out {} is a folder that pictures are read from", options.out),
+                "the pictures written there would be inputs of the next run");
+  }
+}
+
+int run(const HandsOptions& options) {
+  check(options);
+  const std::vector<Input> inputs = expand_inputs(options.inputs, options.recursive);
+  check_inputs(options, inputs);
+  BoxSource boxes(options);
+  Hands hands(options, std::move(boxes), make_backend(options.backend, options.threads));
   std::vector<std::string> failures;
   {
-    Progress progress("hands", options.images.size(), ProgressUnit::kItems);
-    for (const std::string& image : options.images) {
+    Progress progress("hands", inputs.size(), ProgressUnit::kItems);
+    for (const Input& input : inputs) {
       try {
-        hands.picture(image);
+        hands.picture(input, progress);
       } catch (const Error& error) {
-        const bool named = std::string_view(error.what()).starts_with(image);
-        failures.push_back(one_line(named ? error : error.prefixed(image + ": ")));
+        const bool named = std::string_view(error.what()).starts_with(input.path);
+        failures.push_back(one_line(named ? error : error.prefixed(input.path + ": ")));
       }
-      if (options.images.size() > 1) progress.advance(1);
+      if (inputs.size() > 1) progress.advance(1);
     }
+  }
+  if (inputs.size() > 1 && !options.json) {
+    fmt::print("{} images: {} hands, {} images without a hand, {} failed\n", inputs.size(), hands.hands(),
+               hands.pictures_without(), failures.size());
+    std::fflush(stdout);
   }
   for (const std::string& failure : failures) fmt::print(stderr, "sinew: error: {}\n", failure);
   return failures.empty() ? 0 : 1;
 }
 
+void declare_finding(Command& command, HandsOptions& options) {
+  command.choice("--detector", options.detector, {"mediapipe", "none"},
+                 "What finds the hands; none: boxes are given, or the whole "
+                 "image is one right hand");
+  command.flag("--lite", options.lite, "The smaller of the detector's networks: faster, less exact");
+  command.option("--max-hands", options.max_hands, "At most so many hands of an image");
+  command.option("--min-score", options.min_score, "Of the detector, 0 to 1");
+  command.repeated("--box", options.boxes,
+                   "x1,y1,x2,y2[,left|right] in pixels, x2 and y2 exclusive; "
+                   "may be repeated; no detector then");
+  command.option("--boxes", options.boxes_file, "JSON file with the boxes of each image; no detector then");
+}
+
+void declare_posing(Command& command, HandsOptions& options) {
+  command.option("--model", options.model,
+                 "HaMeR checkpoint: the published folder, a .ckpt or a "
+                 ".safetensors file; without one hands are "
+                 "posed from the detector's landmarks");
+  command.option("--hand-model", options.hand_model,
+                 "MANO_RIGHT.pkl, its arrays as .npz or .safetensors, the "
+                 "WebXR generic hand's .glb, builtin "
+                 "(that hand from the assets) or skeleton; default: "
+                 "data/mano/MANO_RIGHT.pkl beside the model, "
+                 "else builtin");
+  command.option("--intrinsics", options.intrinsics,
+                 "fx,fy,cx,cy of the camera in pixels: translations become "
+                 "metric; default: the original's "
+                 "focal length of 5000/256 times the longer side");
+  command.option("--rescale", options.rescale, "Side of the crop relative to the box");
+  command.choice("--crop", options.crop, kCropWords, "The reference port's crop, or the original demo's");
+  command.option("--policy", options.policy,
+                 "Numeric policy: f32 or bf16; default: the fastest that meets "
+                 "its accuracy bar here");
+  command.choice("--backend", options.backend, {"cpu", "reference"}, "What runs the networks");
+  command.choice("--input", options.input, {"f32", "u8"},
+                 "Normalise pixels, or fold the normalisation into the weights");
+  command.option("--threads", options.threads, "Threads; 0: all CPUs");
+}
+
 }  // namespace
 
 std::function<int()> declare_hands(Command& command) {
-  const auto options = std::make_shared<Options>();
-  command.positionals("IMAGE", options->images, "JPEG or PNG files");
-  command.option("--model", options->model,
-                 "HaMeR checkpoint: the published folder, a .ckpt or a .safetensors file");
-  command.option("--hand-model", options->hand_model,
-                 "MANO_RIGHT.pkl, its arrays as .npz or .safetensors, the WebXR generic hand's right.glb, or "
-                 "builtin; default: data/mano/MANO_RIGHT.pkl beside the model, else builtin");
-  command.repeated("--box", options->boxes,
-                   "x1,y1,x2,y2[,left|right] in pixels, x2 and y2 exclusive; may be repeated");
-  command.option("--boxes", options->boxes_file, "JSON file with the boxes of each image");
-  command.option("--rescale", options->rescale, "Side of the crop relative to the box");
-  command.choice("--crop", options->crop, kCropWords, "The reference port's crop, or the original demo's");
-  command.option("--policy", options->policy,
-                 "Numeric policy: f32 or bf16; default: the fastest that meets its accuracy bar here");
-  command.choice("--backend", options->backend, {"cpu", "reference"}, "What runs the network");
-  command.choice("--input", options->input, {"f32", "u8"},
-                 "Normalise pixels, or fold the normalisation into the weights");
-  command.option("--threads", options->threads, "Threads; 0: all CPUs");
+  const auto options = std::make_shared<HandsOptions>();
+  command.positionals("INPUT", options->inputs,
+                      "JPEG or PNG files, folders of them, or patterns such as '*.jpg'");
+  command.flag("--recursive", options->recursive, "Look into the folders below a folder, too");
+  declare_finding(command, *options);
+  declare_posing(command, *options);
   command.option("--out", options->out,
-                 "Folder for records and pictures; default sinew_out, or none with --json");
+                 "Folder for records and pictures; default sinew_out, or none "
+                 "with --json");
   command.option("--save", options->save,
-                 "Also write the mesh: a list of obj, ply, glb, npz; needs --hand-model");
+                 "What is written for each hand: a list of json, png, obj, "
+                 "ply, glb, npz; default json,png");
+  command.option("--truth", options->truth,
+                 "JSON file with the known joints of the one image: print how "
+                 "far the nearest hand is from them");
   command.flag("--json", options->json, "Print one JSON record per hand, one a line");
   return [options] { return run(*options); };
 }

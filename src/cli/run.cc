@@ -1,7 +1,6 @@
 // sinew run MODEL --in X.safetensors --out Y.safetensors
 #include <fnmatch.h>
 
-#include <cmath>
 #include <cstring>
 #include <memory>
 
@@ -9,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/run_tflite.h"
 #include "cli/support.h"
 #include "io/checkpoint.h"
 #include "io/safetensors.h"
@@ -25,7 +25,7 @@ struct Options {
   std::string policy;
   std::string program = "fused";
   std::string input = "f32";
-  std::string trace_only;
+  std::string only;
   bool trace = false;
   int threads = 0;
 };
@@ -62,12 +62,7 @@ void fill_input(const Checkpoint& file, Session& session) {
                             to_string(wanted.dtype)),
                 "--input f32 takes normalised pixels, --input u8 takes bytes");
   }
-  for (std::int64_t i = 0; i < view.shape.count(); ++i) {
-    if (!std::isfinite(element(view, i))) {
-      throw fail(ErrorCode::kMismatch, "{}: image element {} is {}, expected finite numbers", file.path(), i,
-                 element(view, i));
-    }
-  }
+  check_finite(file.path(), "image", view);
   convert_into(view, wanted.dtype, session.input("image").data());
 }
 
@@ -90,12 +85,26 @@ void write_outputs(const std::string& path, const HamerRuntime& runtime, const s
                      {"program", runtime.session->program().name()}});
 }
 
+/// A TFLite network has one program, one kind of input and no named intermediates.
+int run_network(const Options& options, Policy policy) {
+  if (options.trace || options.program != "fused" || options.input != "f32") {
+    throw fail(ErrorCode::kUnsupported,
+               "{}: --trace, --program plain and --input u8 are HaMeR's, not TFLite's", options.model);
+  }
+  run_tflite(
+      {options.model, options.in, options.out, options.backend, policy, options.only, options.threads});
+  return 0;
+}
+
 int run(const Options& options) {
+  // This verb is for comparing: f32 unless told otherwise, on any machine.
+  const Policy policy =
+      policy_option(options.policy)
+          .value_or(options.backend == "cpu" ? Policy::kF32 : default_policy(options.backend));
+  if (is_tflite_file(options.model)) return run_network(options, policy);
   RuntimeOptions runtime_options;
   runtime_options.backend = options.backend;
-  runtime_options.policy = policy_option(options.policy);
-  // This verb is for comparing: f32 unless told otherwise, on any machine.
-  if (!runtime_options.policy && options.backend == "cpu") runtime_options.policy = Policy::kF32;
+  runtime_options.policy = policy;
   runtime_options.threads = options.threads;
   runtime_options.form = options.program == "plain" ? hamer::Form::kPlain : hamer::Form::kFused;
   runtime_options.u8_input = options.input == "u8";
@@ -106,7 +115,7 @@ int run(const Options& options) {
   const Stopwatch watch;
   runtime.session->run();
   log(LogLevel::kInfo, "ran {} in {:.1f} ms", runtime.session->program().name(), watch.elapsed_ms());
-  write_outputs(options.out, runtime, options.trace_only);
+  write_outputs(options.out, runtime, options.only);
   return 0;
 }
 
@@ -114,12 +123,17 @@ int run(const Options& options) {
 
 std::function<int()> declare_run(Command& command) {
   const auto options = std::make_shared<Options>();
-  command.positional("MODEL", options->model,
-                     "HaMeR checkpoint: the published folder, a .ckpt or a .safetensors file");
-  command.required("--in", options->in, "Safetensors file with `image` [1,3,256,192], f32 normalised or u8");
-  command.required("--out", options->out, "Safetensors file to write: pose6d, betas, cam, rotmat, out157");
+  command.positional(
+      "MODEL", options->model,
+      "HaMeR checkpoint (the published folder, a .ckpt or a .safetensors file), or a .tflite network");
+  command.required("--in", options->in,
+                   "Safetensors file with `image` [1,3,256,192], f32 normalised or u8; for a network with "
+                   "`input`, of its shape");
+  command.required("--out", options->out,
+                   "Safetensors file to write: pose6d, betas, cam, rotmat, out157; of a network output0, "
+                   "output1, ...");
   command.flag("--trace", options->trace, "Also write every named intermediate (docs/NUMERICS.md)");
-  command.option("--only", options->trace_only, "Write only outputs whose name matches this glob");
+  command.option("--only", options->only, "Write only outputs whose name matches this glob");
   command.choice("--backend", options->backend, {"cpu", "reference"}, "What runs the program");
   command.option("--policy", options->policy,
                  "Numeric policy: f32 or bf16, on the reference also f64; default f32, reference f64");

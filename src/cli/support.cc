@@ -1,5 +1,6 @@
 #include "cli/support.h"
 
+#include <cmath>
 #include <filesystem>
 
 #include "base/error.h"
@@ -25,6 +26,15 @@ void check_box_of(const std::string& path, const HandBox& box, const Image& fram
     check_box(box, frame.width, frame.height);
   } catch (const Error& error) {
     throw Error(ErrorCode::kMismatch, fmt::format("{}: {}", path, error.what()), error.hint());
+  }
+}
+
+void check_finite(const std::string& path, const std::string& name, const TensorView& view) {
+  for (std::int64_t i = 0; i < view.shape.count(); ++i) {
+    if (!std::isfinite(element(view, i))) {
+      throw fail(ErrorCode::kMismatch, "{}: {} element {} is {}, expected finite numbers", path, name, i,
+                 element(view, i));
+    }
   }
 }
 

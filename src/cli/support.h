@@ -24,6 +24,9 @@ std::optional<Policy> policy_option(const std::string& word);
 /// file: the option itself could be understood.
 void check_box_of(const std::string& path, const HandBox& box, const Image& frame);
 
+/// Throws Error (kMismatch) that names the file, the tensor and the element unless all elements are finite.
+void check_finite(const std::string& path, const std::string& name, const TensorView& view);
+
 /// "message (hint)" on one line whatever bytes are in it.
 std::string one_line(const Error& error);
 

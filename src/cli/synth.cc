@@ -7,7 +7,9 @@
 #include "base/thread_pool.h"
 #include "cli/command.h"
 #include "cli/support.h"
+#include "hand/hand_model_file.h"
 #include "hand/picture.h"
+#include "hand/posed_picture.h"
 #include "io/atomic_file.h"
 #include "io/image_codec.h"
 #include "models/hamer/synth.h"
@@ -71,6 +73,9 @@ std::function<int()> declare_hamer(Command& command) {
 struct PictureOptions {
   std::string out;
   std::string boxes;
+  std::string joints;
+  std::string hand_model;
+  std::string side = "right";
   int width = 640;
   int height = 480;
   std::uint64_t seed = 0;
@@ -82,19 +87,65 @@ std::string boxes_json(const PictureOptions& options, const HandPicture& picture
   Json entry;
   entry["file"] = file_name_of(options.out);
   entry["size"] = {options.width, options.height};
-  entry["hands"] = Json::array({Json::array({picture.x1, picture.y1, picture.x2, picture.y2, 1})});
+  entry["hands"] =
+      Json::array({Json::array({picture.x1, picture.y1, picture.x2, picture.y2, picture.is_right ? 1 : 0})});
   Json boxes;
   boxes["images"] = Json::array({entry});
   return boxes.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-int synth_picture(const PictureOptions& options) {
-  const HandPicture picture = draw_hand_picture(options.width, options.height, options.seed);
-  write_image(options.out, picture.image);
-  if (!options.boxes.empty()) {
-    write_file_atomically(options.boxes, boxes_json(options, picture));
+/// As read_truth reads it.
+std::string joints_json(const PictureOptions& options, const HandPicture& picture) {
+  using Json = nlohmann::ordered_json;
+  Json joints;
+  joints["image"] = file_name_of(options.out);
+  joints["is_right"] = picture.is_right ? 1 : 0;
+  joints["camera"] = nullptr;
+  if (picture.camera) {
+    joints["camera"] = {{"model", "pinhole"},
+                        {"focal_px", picture.camera->fx},
+                        {"cx", picture.camera->cx},
+                        {"cy", picture.camera->cy},
+                        {"depth_offset_m", 0},
+                        {"note", "u = cx + f*x/z, v = cy + f*y/z, from pixel centres; x right, y down, z away"}};
   }
-  fmt::print("{} box {},{},{},{},right\n", options.out, picture.x1, picture.y1, picture.x2, picture.y2);
+  joints["joint_order"] =
+      "wrist; thumb cmc,mcp,ip,tip; index mcp,pip,dip,tip; middle; ring; pinky (21, the order of MediaPipe "
+      "and OpenPose)";
+  joints["joints_px"] = picture.joints_2d;
+  joints["joints_m"] = picture.joints_3d;
+  return joints.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+/// The mesh that is asked for; null: the capsule hand. Without a wish it is the built-in mesh where set-up
+/// has fetched it.
+std::shared_ptr<const HandModel> picture_model(const std::string& wish) {
+  if (wish == "capsules") return nullptr;
+  if (wish == "builtin") return builtin_hand_model();
+  if (!wish.empty()) return open_hand_model(wish);
+  try {
+    return builtin_hand_model();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+    return nullptr;
+  }
+}
+
+int synth_picture(const PictureOptions& options) {
+  const bool is_right = options.side == "right";
+  const std::shared_ptr<const HandModel> model = picture_model(options.hand_model);
+  if (model == nullptr && !is_right) {
+    throw Error(ErrorCode::kUsage, "--side left: the hand of capsules is a right one",
+                "--hand-model builtin (`make assets` fetches it) or a file");
+  }
+  const HandPicture picture =
+      model == nullptr ? draw_hand_picture(options.width, options.height, options.seed)
+                       : draw_posed_hand_picture(*model, options.width, options.height, options.seed, is_right);
+  write_image(options.out, picture.image);
+  if (!options.boxes.empty()) write_file_atomically(options.boxes, boxes_json(options, picture));
+  if (!options.joints.empty()) write_file_atomically(options.joints, joints_json(options, picture));
+  fmt::print("{} box {},{},{},{},{} of {}\n", options.out, picture.x1, picture.y1, picture.x2, picture.y2,
+             options.side, model == nullptr ? "capsules" : model->name());
   return 0;
 }
 
@@ -102,9 +153,15 @@ std::function<int()> declare_picture(Command& command) {
   const auto options = std::make_shared<PictureOptions>();
   command.required("--out", options->out, "PNG or JPEG file to write");
   command.option("--boxes", options->boxes, "Also write the hand's box, as `sinew hands --boxes` reads it");
+  command.option("--joints", options->joints,
+                 "Also write the 21 joints in pixels and metres, as `sinew hands --truth` reads them");
+  command.option("--hand-model", options->hand_model,
+                 "What is drawn: builtin, a file as `sinew hands --hand-model` takes it, or capsules; default: "
+                 "builtin where its asset is found, else capsules");
+  command.choice("--side", options->side, {"right", "left"}, "Which hand");
   command.option("--width", options->width, "Pixels");
   command.option("--height", options->height, "Pixels");
-  command.option("--seed", options->seed, "Pose of the fingers");
+  command.option("--seed", options->seed, "Pose, place, skin and background");
   return [options] { return synth_picture(*options); };
 }
 

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "hand/json_text.h"
 #include "io/mapped_file.h"
 #include "io/printable.h"
 
@@ -67,35 +67,10 @@ ImageBoxes read_image(const Json& image, const std::string& where) {
   return boxes;
 }
 
-/// Refuses nesting that the format has no use for before the parser builds it. Brackets in strings do not
-/// count.
-void check_nesting(std::string_view text, const std::string& name) {
-  constexpr int kMaxNesting = 32;
-  int depth = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '"') quoted = !quoted;
-    if (quoted && c == '\\') ++i;
-    if (quoted) continue;
-    if (c == '[' || c == '{') ++depth;
-    if (c == ']' || c == '}') --depth;
-    if (depth > kMaxNesting) throw fail(ErrorCode::kLimit, "{}: nested more than {} deep", name, kMaxNesting);
-  }
-}
-
 }  // namespace
 
 std::map<std::string, ImageBoxes> parse_boxes(std::string_view text, const std::string& name) {
-  if (text.size() > kMaxBytes)
-    throw fail(ErrorCode::kLimit, "{}: {} bytes, at most {}", name, text.size(), kMaxBytes);
-  check_nesting(text, name);
-  Json root;
-  try {
-    root = Json::parse(text);
-  } catch (const Json::exception& error) {
-    throw fail(ErrorCode::kFormat, "{}: not JSON: {}", name, printable(error.what()));
-  }
+  const Json root = parse_json_text(text, name, kMaxBytes);
   const auto images = root.is_object() ? root.find("images") : root.end();
   if (!root.is_object() || images == root.end() || !images->is_array()) {
     throw fail(ErrorCode::kFormat, "{}: expected an object with a list named images", name);
@@ -119,24 +94,28 @@ std::map<std::string, ImageBoxes> read_boxes(const std::string& path) {
   return parse_boxes({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, path);
 }
 
+double box_overlap(const HandBox& a, const HandBox& b) {
+  const double width = std::min(a.x2, b.x2) - std::max(a.x1, b.x1);
+  const double height = std::min(a.y2, b.y2) - std::max(a.y1, b.y1);
+  if (!(width > 0) || !(height > 0)) return 0;
+  const auto area = [](const HandBox& box) { return (box.x2 - box.x1) * (box.y2 - box.y1); };
+  const double both = width * height;
+  return both / (area(a) + area(b) - both);
+}
+
 HandBox parse_box(const std::string& text) {
   const auto wrong = [&] {
     return Error(
         ErrorCode::kUsage,
         fmt::format("--box {}: expected x1,y1,x2,y2 or x1,y1,x2,y2,left or ...,right", printable(text)));
   };
-  std::vector<std::string> parts;
-  for (std::size_t start = 0; start <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', start), text.size());
-    parts.push_back(text.substr(start, comma - start));
-    start = comma + 1;
-  }
+  const std::vector<std::string> parts = split(text, ',');
   if (parts.size() != 4 && parts.size() != 5) throw wrong();
   std::array<double, 4> numbers{};
   for (std::size_t i = 0; i < 4; ++i) {
-    const char* end = parts[i].data() + parts[i].size();
-    const auto [stop, error] = std::from_chars(parts[i].data(), end, numbers[i]);
-    if (error != std::errc{} || stop != end) throw wrong();
+    const auto number = parse_number(parts[i]);
+    if (!number) throw wrong();
+    numbers[i] = *number;
   }
   HandBox box{numbers[0], numbers[1], numbers[2], numbers[3], true};
   if (parts.size() == 5) {

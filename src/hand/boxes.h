@@ -22,6 +22,9 @@ struct ImageBoxes {
 std::map<std::string, ImageBoxes> parse_boxes(std::string_view text, const std::string& name);
 std::map<std::string, ImageBoxes> read_boxes(const std::string& path);
 
+/// Intersection over union, 0 to 1.
+double box_overlap(const HandBox& a, const HandBox& b);
+
 /// "x1,y1,x2,y2" or "x1,y1,x2,y2,left|right" of the command line. Throws Error (kUsage).
 HandBox parse_box(const std::string& text);
 

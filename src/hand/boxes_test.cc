@@ -224,5 +224,14 @@ TEST(ParseBox, RefusesEverythingElse) {
   }
 }
 
+TEST(BoxOverlap, IsIntersectionOverUnion) {
+  const HandBox box = {10, 20, 30, 60, true};
+  EXPECT_DOUBLE_EQ(box_overlap(box, box), 1);
+  EXPECT_DOUBLE_EQ(box_overlap(box, {20, 20, 40, 60, false}), 1.0 / 3);
+  EXPECT_DOUBLE_EQ(box_overlap({20, 20, 40, 60, false}, box), 1.0 / 3);
+  EXPECT_EQ(box_overlap(box, {30, 20, 50, 60, true}), 0) << "they only touch";
+  EXPECT_EQ(box_overlap(box, {0, 0, 5, 5, true}), 0);
+}
+
 }  // namespace
 }  // namespace sinew

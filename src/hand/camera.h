@@ -3,27 +3,33 @@
 
 #include <array>
 
+#include "image/crop.h"
+
 namespace sinew {
 
 using Vec3 = std::array<double, 3>;
 using Vec2 = std::array<double, 2>;
 
-/// The frame that a crop was cut from.
-struct FrameGeometry {
-  double width = 0, height = 0;       // pixels
-  double center_x = 0, center_y = 0;  // of the crop, pixels
-  double box_size = 0;                // side of the crop's square, pixels
+/// A pinhole camera in pixels: a point (x, y, z), z > 0, is seen at (fx x/z + cx, fy y/z + cy).
+struct Intrinsics {
+  double fx = 0, fy = 0, cx = 0, cy = 0;
 };
 
 /// The original's "scaled focal length" in pixels: focal/256 * max(width, height), `focal` given at 256
 /// pixels (5000).
 double scaled_focal_length(double focal, double width, double height);
 
-/// Translation in metres that puts the hand before a camera of `focal_px` pixels centred on the frame; x
-/// right, y down, z away. `cam` is s, tx, ty with tx already mirrored for left hands.
-Vec3 full_frame_translation(const Vec3& cam, const FrameGeometry& frame, double focal_px);
+/// The camera that the original assumes when it knows none: that focal length, centred on the frame.
+Intrinsics assumed_camera(double focal, int width, int height);
+
+/// Translation in metres that puts the hand of a crop before `camera`; x right, y down, z away. `cam` is s,
+/// tx, ty with tx already mirrored for left hands. The crop's square spans 2/s metres at the hand's depth;
+/// with pixels that are not square their geometric mean decides.
+Vec3 full_frame_translation(const Vec3& cam, const CropGeometry& crop, const Intrinsics& camera);
+/// The way back: the cam of a hand at `translation`.
+Vec3 crop_camera(const Vec3& translation, const CropGeometry& crop, const Intrinsics& camera);
 
 /// Pixel of a point in metres under that camera.
-Vec2 project(const Vec3& point, const Vec3& translation, double focal_px, const FrameGeometry& frame);
+Vec2 project(const Vec3& point, const Vec3& translation, const Intrinsics& camera);
 
 }  // namespace sinew

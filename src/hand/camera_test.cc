@@ -41,14 +41,13 @@ TEST(CameraGolden, CropToFull) {
   const std::int64_t cases = golden.rows("crop_to_full.cam");
   ASSERT_EQ(cases, 64);
   for (std::int64_t i = 0; i < cases; ++i) {
-    FrameGeometry frame;
-    frame.width = golden.at("crop_to_full.img_size", 2 * i);
-    frame.height = golden.at("crop_to_full.img_size", 2 * i + 1);
-    frame.center_x = golden.at("crop_to_full.box_center", 2 * i);
-    frame.center_y = golden.at("crop_to_full.box_center", 2 * i + 1);
-    frame.box_size = golden.at("crop_to_full.box_size", i);
-    const Vec3 t =
-        full_frame_translation(golden.vec3("crop_to_full.cam", i), frame, golden.at("crop_to_full.focal", i));
+    const double focal = golden.at("crop_to_full.focal", i);
+    const Intrinsics camera = {focal, focal, golden.at("crop_to_full.img_size", 2 * i) / 2,
+                               golden.at("crop_to_full.img_size", 2 * i + 1) / 2};
+    const CropGeometry crop = {static_cast<float>(golden.at("crop_to_full.box_center", 2 * i)),
+                               static_cast<float>(golden.at("crop_to_full.box_center", 2 * i + 1)),
+                               golden.at("crop_to_full.box_size", i)};
+    const Vec3 t = full_frame_translation(golden.vec3("crop_to_full.cam", i), crop, camera);
     for (std::size_t axis = 0; axis < 3; ++axis) {
       const auto at = 3 * i + static_cast<std::int64_t>(axis);
       const std::string what = fmt::format("case {} axis {}", i, axis);
@@ -63,16 +62,16 @@ TEST(CameraGolden, Perspective) {
   const auto path = shared_file("golden/hamer/geometry.safetensors");
   if (!path) GTEST_SKIP() << kNoShared;
   const Golden golden(*path);
-  const FrameGeometry centred;  // no frame: the golden's 2D points are relative to the centre
   for (std::int64_t i = 0; i < golden.rows("persp.points"); ++i) {
     const Vec3 translation = golden.vec3("persp.translation", i);
     for (std::int64_t j = 0; j < 21; ++j) {
       const Vec3 point = golden.vec3("persp.points", 21 * i + j);
       for (std::size_t axis = 0; axis < 2; ++axis) {
         const auto k = static_cast<std::int64_t>(axis);
-        const double focal = golden.at("persp.focal", 2 * i + k);
-        expect_near(project(point, translation, focal, centred)[axis],
-                    golden.at("persp.out", 2 * (21 * i + j) + k),
+        // the golden's 2D points are relative to the centre
+        const Intrinsics camera = {golden.at("persp.focal", 2 * i), golden.at("persp.focal", 2 * i + 1), 0,
+                                   0};
+        expect_near(project(point, translation, camera)[axis], golden.at("persp.out", 2 * (21 * i + j) + k),
                     fmt::format("case {} point {} axis {}", i, j, axis));
       }
     }
@@ -87,23 +86,24 @@ TEST(CameraGolden, DemoArithmetic) {
   const double focal = golden.at("demo.scaled_focal_length", 0);
   EXPECT_EQ(focal, 25000);
   for (std::int64_t i = 0; i < 3; ++i) {
-    FrameGeometry frame;
-    frame.width = golden.at("img_size", 2 * i);
-    frame.height = golden.at("img_size", 2 * i + 1);
-    frame.center_x = golden.at("box_center", 2 * i);
-    frame.center_y = golden.at("box_center", 2 * i + 1);
-    frame.box_size = golden.at("box_size", i);
-    EXPECT_EQ(scaled_focal_length(golden.at("focal_length", 2 * i), frame.width, frame.height), focal);
+    const auto width = static_cast<int>(golden.at("img_size", 2 * i));
+    const auto height = static_cast<int>(golden.at("img_size", 2 * i + 1));
+    const CropGeometry crop = {static_cast<float>(golden.at("box_center", 2 * i)),
+                               static_cast<float>(golden.at("box_center", 2 * i + 1)),
+                               golden.at("box_size", i)};
+    const Intrinsics camera = assumed_camera(golden.at("focal_length", 2 * i), width, height);
+    EXPECT_EQ(camera.fx, focal);
+    EXPECT_EQ(camera.fy, focal);
     Vec3 cam = golden.vec3("pred_cam", i);
     cam[1] *= golden.at("right", i) != 0 ? 1 : -1;
     EXPECT_EQ(cam, golden.vec3("demo.pred_cam_flipped", i));
-    const Vec3 t = full_frame_translation(cam, frame, focal);
+    const Vec3 t = full_frame_translation(cam, crop, camera);
     const Vec3 expected = golden.vec3("demo.cam_t_full", i);
     for (std::size_t axis = 0; axis < 3; ++axis) {
       expect_near(t[axis], expected[axis], fmt::format("crop {} axis {}", i, axis));
     }
     for (std::int64_t j = 0; j < 21; ++j) {
-      const Vec2 pixel = project(golden.vec3("demo.keypoints_3d", 21 * i + j), t, focal, frame);
+      const Vec2 pixel = project(golden.vec3("demo.keypoints_3d", 21 * i + j), t, camera);
       for (std::size_t axis = 0; axis < 2; ++axis) {
         expect_near(pixel[axis],
                     golden.at("demo.keypoints_full_px", 2 * (21 * i + j) + static_cast<std::int64_t>(axis)),
@@ -126,45 +126,48 @@ TEST(Camera, SyntheticCameraRoundTripRecoversTheTranslation) {
     return low + (high - low) * static_cast<double>(random()) / 4294967296.0;
   };
   for (int round = 0; round < 100; ++round) {
-    FrameGeometry frame;
-    frame.width = uniform(200, 4000);
-    frame.height = uniform(200, 4000);
-    frame.center_x = uniform(0, frame.width);
-    frame.center_y = uniform(0, frame.height);
-    frame.box_size = uniform(50, 1000);
+    const double width = uniform(200, 4000), height = uniform(200, 4000);
+    const CropGeometry crop = {static_cast<float>(uniform(0, width)), static_cast<float>(uniform(0, height)),
+                               uniform(50, 1000)};
+    // Every other camera as a calibration gives it: off the centre, pixels not quite square.
     const double focal = uniform(300, 30000);
+    const bool calibrated = round % 2 == 1;
+    const Intrinsics camera = {focal, calibrated ? focal * uniform(0.9, 1.1) : focal,
+                               calibrated ? uniform(0, width) : width / 2,
+                               calibrated ? uniform(0, height) : height / 2};
     const Vec3 truth = {uniform(-1, 1), uniform(-1, 1), uniform(0.2, 60)};
     // What the network would have to say for a hand at `truth`: the crop's plane is box_size pixels for 2/s
     // metres at that depth, and tx, ty are counted from the crop's centre, not the frame's (spec hamer 5.4
     // solved for s, tx, ty).
-    const double scale = 2 * focal / (frame.box_size * truth[2]);
-    const double metres_per_pixel = truth[2] / focal;
-    const Vec3 cam = {scale, truth[0] - (frame.center_x - frame.width / 2) * metres_per_pixel,
-                      truth[1] - (frame.center_y - frame.height / 2) * metres_per_pixel};
-    const Vec3 t = full_frame_translation(cam, frame, focal);
+    const double scale = 2 * std::sqrt(camera.fx * camera.fy) / (crop.box_size * truth[2]);
+    const Vec3 cam = {scale, truth[0] - (crop.center_x - camera.cx) * truth[2] / camera.fx,
+                      truth[1] - (crop.center_y - camera.cy) * truth[2] / camera.fy};
+    const Vec3 t = full_frame_translation(cam, crop, camera);
     // The guard of 1e-9 shifts the scale by 1e-9 / (box_size * s), at most 1e-9 / (2 f / z) = 1e-10 of it.
     for (std::size_t axis = 0; axis < 3; ++axis) expect_near(t[axis], truth[axis], "translation", 1e-8);
     // A point at the hand's origin is seen where a camera at `truth` sees it.
-    const Vec2 pixel = project({0, 0, 0}, t, focal, frame);
-    expect_near(pixel[0], focal * truth[0] / truth[2] + frame.width / 2, "x", 1e-6);
-    expect_near(pixel[1], focal * truth[1] / truth[2] + frame.height / 2, "y", 1e-6);
+    const Vec2 pixel = project({0, 0, 0}, t, camera);
+    expect_near(pixel[0], camera.fx * truth[0] / truth[2] + camera.cx, "x", 1e-6);
+    expect_near(pixel[1], camera.fy * truth[1] / truth[2] + camera.cy, "y", 1e-6);
+    const Vec3 back = crop_camera(t, crop, camera);
+    for (std::size_t axis = 0; axis < 3; ++axis) expect_near(back[axis], cam[axis], "cam", 1e-9);
   }
 }
 
 /// In the crop's own view the projection is s/2 * (X + tx) * box_size about the box's centre, for points in
 /// the plane of the translation.
 TEST(Camera, AgreesWithTheWeakPerspectiveOfTheCrop) {
-  const FrameGeometry frame = {640, 480, 400, 100, 200};
+  const CropGeometry crop = {400, 100, 200};
   const Vec3 cam = {0.8, 0.05, -0.1};
-  const double focal = scaled_focal_length(5000, frame.width, frame.height);
-  const Vec3 t = full_frame_translation(cam, frame, focal);
-  const Vec2 pixel = project({0.03, -0.02, 0}, t, focal, frame);
+  const Intrinsics camera = assumed_camera(5000, 640, 480);
+  const Vec3 t = full_frame_translation(cam, crop, camera);
+  const Vec2 pixel = project({0.03, -0.02, 0}, t, camera);
   EXPECT_NEAR(pixel[0], 400 + 200 * (0.8 / 2) * (0.03 + 0.05), 1e-6);
   EXPECT_NEAR(pixel[1], 100 + 200 * (0.8 / 2) * (-0.02 - 0.1), 1e-6);
 }
 
 TEST(Camera, ZeroScaleIsGuarded) {
-  const Vec3 t = full_frame_translation({0, 0, 0}, {640, 480, 320, 240, 100}, 1000);
+  const Vec3 t = full_frame_translation({0, 0, 0}, {320, 240, 100}, {1000, 1000, 320, 240});
   EXPECT_EQ(t[0], 0);
   EXPECT_DOUBLE_EQ(t[2], 2 * 1000 / 1e-9);
 }

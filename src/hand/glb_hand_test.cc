@@ -11,6 +11,7 @@
 #include <numbers>
 
 #include "base/error.h"
+#include "base/test_assets.h"
 #include "base/test_paths.h"
 #include "hand/hand_model_file.h"
 #include "hand/test_hands.h"
@@ -22,8 +23,6 @@ namespace sinew {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr const char* kRealHand = "data/hand_mesh/webxr_generic_hand/right.glb";
 
 GlbSkinnedMesh parsed(const TestGlb& glb) {
   const std::string bytes = glb.build();
@@ -133,8 +132,8 @@ TEST(GlbHand, FilesAreToldApartByContent) {
 
 /// The numbers of shared/data/hand_mesh/mano16_map.json, in the file's axes and from the wrist.
 TEST(RealGlbHand, JointsAndTipsAreThoseOfTheMap) {
-  const auto path = shared_file(kRealHand);
-  if (!path) GTEST_SKIP() << kNoShared;
+  const auto path = asset_file(kBuiltinHandAsset);
+  if (!path) GTEST_SKIP() << kNoAssets;
   const HandModelData data = load_glb_hand(*path, GlbRestPose::kAsModelled);
   EXPECT_EQ(data.v_template.size(), 1159U);
   EXPECT_EQ(data.faces.size(), 2314U);
@@ -162,8 +161,8 @@ TEST(RealGlbHand, JointsAndTipsAreThoseOfTheMap) {
 }
 
 TEST(RealGlbHand, IsAClosedSurface) {
-  const auto path = shared_file(kRealHand);
-  if (!path) GTEST_SKIP() << kNoShared;
+  const auto path = asset_file(kBuiltinHandAsset);
+  if (!path) GTEST_SKIP() << kNoAssets;
   const auto model = open_hand_model(*path);
   std::map<std::pair<std::uint32_t, std::uint32_t>, int> edges;  // directed
   for (const Triangle& f : model->faces()) {
@@ -188,8 +187,8 @@ TEST(RealGlbHand, IsAClosedSurface) {
 }
 
 TEST(RealGlbHand, FlatBonesPointAsTheSkeletons) {
-  const auto path = shared_file(kRealHand);
-  if (!path) GTEST_SKIP() << kNoShared;
+  const auto path = asset_file(kBuiltinHandAsset);
+  if (!path) GTEST_SKIP() << kNoAssets;
   const HandKeypoints flat = open_hand_model(*path)->pose(identity_pose(), {}).keypoints;
   const HandKeypoints wanted = pose_skeleton(builtin_skeleton(), identity_pose());
   EXPECT_LT(distance_between(flat[0], wanted[0]), 1e-12) << "the wrist lies where the camera expects it";
@@ -207,8 +206,8 @@ TEST(RealGlbHand, FlatBonesPointAsTheSkeletons) {
 
 /// All fingers bent: tips come to the palm, and nothing flies off, tears or turns inside out.
 TEST(RealGlbHand, MakesAFist) {
-  const auto path = shared_file(kRealHand);
-  if (!path) GTEST_SKIP() << kNoShared;
+  const auto path = asset_file(kBuiltinHandAsset);
+  if (!path) GTEST_SKIP() << kNoAssets;
   const auto model = open_hand_model(*path);
   const PosedHand flat = model->pose(identity_pose(), {});
   TestRotations pose = identity_pose();

@@ -167,6 +167,18 @@ std::array<Vec3, kHandJoints> HandModel::rest_joints(std::span<const double> bet
   return out;
 }
 
+Skeleton HandModel::skeleton(std::span<const double> betas) const {
+  Skeleton out = {rest_joints(betas), {}};
+  for (std::size_t t = 0; t < tips_.size(); ++t) {
+    out.tips[t] = v_template_[tips_[t]];
+    for (std::size_t k = 0; k < std::min(shapes_, betas.size()); ++k) {
+      const double* moves = &directions_[3 * (k * v_template_.size() + tips_[t])];
+      for (std::size_t axis = 0; axis < 3; ++axis) out.tips[t][axis] += betas[k] * moves[axis];
+    }
+  }
+  return out;
+}
+
 HandModel::SkinMatrices HandModel::skin_matrices(std::span<const double> rotations,
                                                  std::span<const double> betas, Joints& joints) const {
   const Joints rest = rest_joints(betas);

@@ -61,6 +61,9 @@ class HandModel {
   PosedHand pose(std::span<const double> rotations, std::span<const double> betas) const;
   /// The joints before any rotation, in MANO order.
   std::array<Vec3, kHandJoints> rest_joints(std::span<const double> betas) const;
+  /// The same with the tips, which are vertices: what fit_hand() bends. A tip moves with its finger's last bone
+  /// here, while in the mesh it also follows joints before that and pose-dependent corrections a little.
+  Skeleton skeleton(std::span<const double> betas) const;
 
  private:
   /// Each joint's 3x4 matrix [G | t - G J] of spec 5.2, and t itself in `joints`.

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/data_folder.h"
+#include "base/error.h"
 #include "hand/glb_hand.h"
 #include "hand/mano_file.h"
 #include "io/glb.h"
@@ -13,6 +15,15 @@ namespace sinew {
 std::shared_ptr<const HandModel> open_hand_model(const std::string& path) {
   const bool glb = is_glb(MappedFile::open(path).bytes());
   return std::make_shared<const HandModel>(glb ? load_glb_hand(path) : load_mano(path), path);
+}
+
+std::shared_ptr<const HandModel> builtin_hand_model() {
+  const std::string path = find_asset(kBuiltinHandAsset);
+  try {
+    return std::make_shared<const HandModel>(load_glb_hand(path), path);
+  } catch (const Error& error) {
+    throw Error(error.code(), error.what(), kAssetHint);
+  }
 }
 
 std::string published_mano_beside(const std::string& model) {

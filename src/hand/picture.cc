@@ -6,21 +6,11 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/hash.h"
+#include "hand/noise.h"
+#include "hand/vector3.h"
 
 namespace sinew {
 namespace {
-
-Vec3 operator+(const Vec3& a, const Vec3& b) { return {a[0] + b[0], a[1] + b[1], a[2] + b[2]}; }
-Vec3 operator-(const Vec3& a, const Vec3& b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2]}; }
-Vec3 operator*(const Vec3& a, double s) { return {a[0] * s, a[1] * s, a[2] * s}; }
-double dot(const Vec3& a, const Vec3& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-Vec3 unit(const Vec3& a) { return a * (1 / std::max(std::sqrt(dot(a, a)), 1e-12)); }
-
-/// Uniform in [-1, 1).
-double random_pm1(std::uint64_t seed, std::uint64_t i) {
-  return static_cast<double>(mix64(seed + (i + 1) * kGoldenGamma) >> 11) * 0x1p-52 - 1;
-}
 
 /// Row-major rotation by `angle` about a unit axis.
 std::array<double, 9> rotation(const Vec3& axis, double angle) {
@@ -53,7 +43,6 @@ std::array<double, 144> pose(std::uint64_t seed) {
   return rotations;
 }
 
-Vec3 mix(const Vec3& a, const Vec3& b, double t) { return a + (b - a) * t; }
 constexpr Vec3 kPalmar = {0, 0, -1};  // where the palm looks in the picture
 
 /// A tapered capsule.
@@ -287,11 +276,15 @@ Vec3 trace(const Scene& scene, const Camera& camera, double px, double py, const
 
 }  // namespace
 
-HandPicture draw_hand_picture(int width, int height, std::uint64_t seed) {
+void check_picture_size(int width, int height) {
   if (width < 64 || height < 64 || width > 4096 || height > 4096) {
     throw fail(ErrorCode::kUsage, "a picture of {} x {} pixels; 64 to 4096 a side are possible", width,
                height);
   }
+}
+
+HandPicture draw_hand_picture(int width, int height, std::uint64_t seed) {
+  check_picture_size(width, height);
   const auto rotations = pose(seed);
   const HandKeypoints joints = pose_skeleton(builtin_skeleton(), rotations);
   const Scene scene = {Shape3d(joints), Skin(joints)};
@@ -302,6 +295,7 @@ HandPicture draw_hand_picture(int width, int height, std::uint64_t seed) {
 
   HandPicture picture;
   picture.image = Image(width, height);
+  picture.joints_3d = joints;
   for (int y = 0; y < height; ++y) {
     for (int x = 0; x < width; ++x) {
       const Vec3 behind = background(static_cast<double>(x) / width, static_cast<double>(y) / height);

@@ -83,17 +83,12 @@ void HandPipeline::pose(HandResult& result) const {
 
 void HandPipeline::place(HandResult& result) const {
   const double mirror = result.box.is_right ? 1 : -1;
-  FrameGeometry frame;
-  frame.width = result.frame_width;
-  frame.height = result.frame_height;
-  frame.center_x = result.geometry.center_x;
-  frame.center_y = result.geometry.center_y;
-  frame.box_size = result.geometry.box_size;
-  result.focal_px = scaled_focal_length(config_.focal_length, frame.width, frame.height);
-  result.cam_t_full =
-      full_frame_translation({result.cam[0], mirror * result.cam[1], result.cam[2]}, frame, result.focal_px);
+  result.camera =
+      options_.camera.value_or(assumed_camera(config_.focal_length, result.frame_width, result.frame_height));
+  result.cam_t_full = full_frame_translation({result.cam[0], mirror * result.cam[1], result.cam[2]},
+                                             result.geometry, result.camera);
   for (std::size_t i = 0; i < result.joints_3d.size(); ++i) {
-    result.joints_2d[i] = project(result.joints_3d[i], result.cam_t_full, result.focal_px, frame);
+    result.joints_2d[i] = project(result.joints_3d[i], result.cam_t_full, result.camera);
   }
 }
 

@@ -3,10 +3,12 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "backend/backend.h"
 #include "hand/camera.h"
+#include "hand/finder.h"
 #include "hand/hand_model.h"
 #include "hand/skeleton.h"
 #include "image/crop.h"
@@ -19,9 +21,12 @@ struct HandOptions {
   CropKind crop = CropKind::kPillow;
   /// What is posed by the network's rotations and betas; without one, builtin_skeleton() gives the joints.
   std::shared_ptr<const HandModel> model;
+  /// The camera of the frames, when it is known; else the original's assumption for each frame's size.
+  std::optional<Intrinsics> camera;
 };
 
 struct HandTimings {
+  double find_ms = 0;    // detector and landmarks of the whole frame, shared by its hands
   double crop_ms = 0;    // crop, resize, normalise into the network's input
   double model_ms = 0;   // Session::run
   double finish_ms = 0;  // camera and joints
@@ -31,16 +36,19 @@ struct HandTimings {
 /// mirror image (spec hamer 5.3). cam_t_full, joints and vertices are of the hand as it is in the frame.
 struct HandResult {
   HandBox box;
+  std::optional<FoundHand> found;  // what the detector said; absent when the box was given
   CropGeometry geometry;
   int frame_width = 0, frame_height = 0;
   std::array<double, 144> rotmats{};  // 16 row-major matrices, joint 0 the global orientation
   std::array<double, 10> betas{};
   std::array<double, 3> cam{};                   // s, tx, ty
-  double focal_px = 0;                           // of the full-frame camera
+  double scale = 1;                              // of the hand model; the network's hands have their betas
+  Intrinsics camera;                             // of the whole frame
   Vec3 cam_t_full{};                             // metres
   HandKeypoints joints_3d{};                     // metres, OpenPose order, without cam_t_full
   std::array<Vec2, kHandKeypoints> joints_2d{};  // pixels of the frame
   std::vector<Vec3> vertices;                    // as joints_3d; empty without a hand model
+  std::optional<double> fit_error_px;            // mean distance of joints_2d from the landmarks they were fitted to
   HandTimings timings;
 };
 

@@ -174,7 +174,7 @@ TEST(HandPipeline, GivesTheNetworksNumbersAndTheGeometry) {
     EXPECT_EQ(result.cam, (std::array<double, 3>{0.75, 0.25, -0.5}));
     EXPECT_NEAR(result.betas[9], 0.9, dtype == DType::kBF16 ? 0.9 / 256 : 1e-7)
         << "half a unit of the output's precision";
-    EXPECT_EQ(result.focal_px, 5000.0 / 256 * 160);
+    EXPECT_EQ(result.camera.fx, 5000.0 / 256 * 160);
     EXPECT_GE(result.timings.crop_ms, 0);
     EXPECT_GE(result.timings.model_ms, 0);
   }

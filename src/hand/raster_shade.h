@@ -32,25 +32,60 @@ T sum(T first, T second, T third) {
 using Shade = std::array<std::int32_t, 3>;
 inline constexpr int kFullShade = 255 * 256;
 
-/// Channels of up to 32 pixels.
-inline constexpr int kShadeRow = 32;
-using ShadeRow = std::array<std::array<Words, kShadeRow / 4>, 3>;
+/// The colours of up to four points, each with a triangle of its own.
+using Shades = std::array<Words, 3>;
 
-/// The light on one triangle: its normal, times a common factor, is linear on the screen.
+/// What a triangle shows: its normal or colour over z is linear on the screen.
 class Shader {
  public:
   Shader(const Triangle& t, const Vec3f& colour);
-  /// At a point of the triangle, in units.
-  Shade at(std::int64_t x, std::int64_t y) const;
-  /// At most kShadeRow pixels of one row, centres kUnits apart from (x, y) on.
-  void row(std::int64_t x, std::int64_t y, int count, ShadeRow& out) const;
+  bool is_lit() const { return is_lit_; }
+  /// At a point of the triangle, in units: the normal of any length, or the colour.
+  Vec3f at(std::int64_t x, std::int64_t y) const;
+  const Vec3f& colour() const { return colour_; }
 
  private:
-  std::array<float, 3> at_row(std::int64_t y) const;
-
   std::int64_t x0_, y0_;
   std::array<float, 3> at_vertex_, slope_x_, slope_y_;
+  float z_slope_x_ = 0, z_slope_y_ = 0;  // of 1/z, relative to vertex 0
+  bool is_lit_;
   Vec3f colour_;
 };
+
+// The original's polar angle of 30 degrees; its azimuths 0, 120, 240 turned by 90, so that the lights are
+// their own mirror image: one from above, two from below left and right.
+inline constexpr float kAmbient = 0.3F;
+inline constexpr float kSin = 0.5F;
+inline constexpr float kCos = 0.86602540F;
+// A surface that faces the camera gets cos(30) of each light; together with the ambient one that shall be 1.
+inline constexpr float kDiffuse = (1 - kAmbient) / (3 * kCos);
+
+/// Of normals of any length.
+inline Floats brightness(Floats x, Floats y, Floats z) {
+  const Floats scale = kDiffuse * inverse_root(x * x + (y * y + z * z));
+  const Floats facing = z * -kCos;
+  const Floats side = x * (kSin * kCos);
+  const Floats up = y * -kSin;
+  const Floats low = facing - up * 0.5F;
+  const Floats none = {};
+  return kAmbient +
+         scale * sum(larger(facing + up, none), larger(low - side, none), larger(low + side, none));
+}
+
+inline Words levels(Floats level) {
+  const Floats inside = smaller(larger(level, all(0)), all(1));
+  return __builtin_convertvector(inside * static_cast<float>(kFullShade) + 0.5F, Words);
+}
+
+/// The light on four surfaces that have these normals (x, y, z) and colours (red, green, blue).
+inline Shades lit(const std::array<Floats, 3>& normals, const std::array<Floats, 3>& colours) {
+  const Floats light = brightness(normals[0], normals[1], normals[2]);
+  return {levels(light * colours[0]), levels(light * colours[1]), levels(light * colours[2])};
+}
+
+/// Colours as they are.
+inline Shades unlit(const std::array<Floats, 3>& colours) {
+  return {levels(colours[0]), levels(colours[1]), levels(colours[2])};
+}
 
 }  // namespace sinew::raster

@@ -1,6 +1,7 @@
 #include "hand/raster_tile.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 
@@ -10,9 +11,32 @@ namespace sinew::raster {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr int kReach = 191;  // of the samples, from the pixel's centre
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+
+constexpr unsigned kAllSamples = (1U << kSampleCount) - 1;
+
+/// Of a set of samples, in units from the pixel's centre, towards zero.
+struct Middle {
+  int count = 0, x = 0, y = 0;
+};
+
+constexpr std::array<Middle, kAllSamples + 1> middles() {
+  std::array<Middle, kAllSamples + 1> out;
+  for (unsigned set = 1; set <= kAllSamples; ++set) {
+    Middle& middle = out[set];
+    for (std::size_t s = 0; s < kSampleCount; ++s) {
+      if ((set >> s & 1U) == 0) continue;
+      ++middle.count;
+      middle.x += kSamples[s][0];
+      middle.y += kSamples[s][1];
+    }
+    middle.x /= middle.count;
+    middle.y /= middle.count;
+  }
+  return out;
+}
+constexpr std::array<Middle, kAllSamples + 1> kMiddles = middles();
 
 /// Columns of a row: first..last have samples inside, of those first_whole..last_whole have all.
 struct Span {
@@ -21,6 +45,27 @@ struct Span {
 
 }  // namespace
 
+Tile::Depth::Depth(const Triangle& t)
+    : at_vertex(t.inverse_z[0]), slope_x(0), slope_y(0), x0(t.x[0]), y0(t.y[0]), nearest(0), farthest(0) {
+  Vec3 along_x;
+  Vec3 along_y;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Edge edge = edge_of(t, i);
+    along_x[i] = static_cast<double>(-edge.dy) * t.inverse_z[i];
+    along_y[i] = static_cast<double>(edge.dx) * t.inverse_z[i];
+  }
+  const double per_area = 1 / static_cast<double>(edge_of(t, 0).at(t.x[0], t.y[0]));
+  slope_x = sum(along_x[0], along_x[1], along_x[2]) * per_area;
+  slope_y = sum(along_y[0], along_y[1], along_y[2]) * per_area;
+  const auto [least, most] = std::ranges::minmax(t.inverse_z);
+  farthest = least;
+  nearest = most;
+  for (std::size_t s = 0; s < kSampleCount; ++s) {
+    offset[s / 4][s % 4] = static_cast<float>(slope_x * kSamples[s][0] + slope_y * kSamples[s][1]);
+    reach = std::max(reach, offset[s / 4][s % 4]);
+  }
+}
+
 /// What a triangle needs per pixel; edge values and steps are exact.
 struct Tile::Setup {
   std::array<std::int64_t, 3> value;            // at the centre of the tile's first pixel
@@ -28,20 +73,12 @@ struct Tile::Setup {
   std::array<std::array<Longs, 4>, 3> offset;   // of the samples
   std::array<std::int64_t, 3> lowest, highest;  // of the offsets
   Vec3 per_step;                                // 1 / step_x
-  double inverse_z0, slope_x, slope_y;          // at vertex 0, per unit
-  std::int64_t x0, y0;                          // of vertex 0
-  float nearest, farthest;                      // inverse z of the vertices
-  std::array<Floats, 2> z_offset;               // of the samples
-  float reach = 0;                              // the largest z_offset
+  Depth depth;
   Box box;
 
-  Setup(const Triangle& t, const Tile& tile, const Box& where) : box(where) {
-    Vec3 along_x;
-    Vec3 along_y;
-    double area = 0;
+  Setup(const Triangle& t, const Tile& tile, const Box& where) : depth(t), box(where) {
     for (std::size_t i = 0; i < 3; ++i) {
       const Edge edge = edge_of(t, i);
-      if (i == 0) area = static_cast<double>(edge.at(t.x[0], t.y[0]));
       // Inside is >= 0; a tie counts for the triangle below the edge only (dx > 0; dx = 0 has no ties).
       value[i] = edge.at(tile.first_x_, tile.first_y_) - (edge.dx > 0 ? 0 : 1);
       step_x[i] = -edge.dy * kUnits;
@@ -54,20 +91,6 @@ struct Tile::Setup {
         lowest[i] = std::min(lowest[i], value_there);
         highest[i] = std::max(highest[i], value_there);
       }
-      along_x[i] = static_cast<double>(-edge.dy) * t.inverse_z[i];
-      along_y[i] = static_cast<double>(edge.dx) * t.inverse_z[i];
-    }
-    inverse_z0 = t.inverse_z[0];
-    slope_x = sum(along_x[0], along_x[1], along_x[2]) / area;
-    slope_y = sum(along_y[0], along_y[1], along_y[2]) / area;
-    x0 = t.x[0];
-    y0 = t.y[0];
-    const auto [least, most] = std::ranges::minmax(t.inverse_z);
-    farthest = least;
-    nearest = most;
-    for (std::size_t s = 0; s < kSampleCount; ++s) {
-      z_offset[s / 4][s % 4] = static_cast<float>(slope_x * kSamples[s][0] + slope_y * kSamples[s][1]);
-      reach = std::max(reach, z_offset[s / 4][s % 4]);
     }
   }
 
@@ -132,21 +155,9 @@ Span Tile::Setup::span(int row) const {
   return out;
 }
 
-inline float Tile::Samples::farthest() const {
-  const Floats least = smaller(inverse_z[0], inverse_z[1]);
-  return std::min(std::min(least[0], least[1]), std::min(least[2], least[3]));
-}
-
-inline float Tile::Samples::nearest() const {
-  const Floats most = larger(inverse_z[0], inverse_z[1]);
-  return std::max(std::max(most[0], most[1]), std::max(most[2], most[3]));
-}
-
-inline std::int32_t Tile::Samples::only() const {
-  const std::int32_t first = number[0][0];
-  const Words expected = {first, first, first, first};
-  const auto different = reinterpret_cast<Longs>((number[0] ^ expected) | (number[1] ^ expected));
-  return (different[0] | different[1]) == 0 ? first : kNone;
+inline unsigned Tile::Samples::samples_of(std::int32_t triangle) const {
+  const Words expected = {triangle, triangle, triangle, triangle};
+  return lanes_of(number[0] == expected) | (lanes_of(number[1] == expected) << 4);
 }
 
 void Tile::start(const Frame& frame, int x, int y) {
@@ -193,6 +204,10 @@ void Tile::draw(const Triangle& triangle, std::int32_t number) {
   // What lies behind something is half of a closed mesh and more of a fist. 1e-6: samples are interpolated in
   // float and may come out nearer than the nearest vertex by their rounding.
   if (hides(box, std::ranges::max(triangle.inverse_z) * (1 + 1e-6F))) return;
+  if (is_small(triangle)) {
+    draw_small(triangle, box, number);
+    return;
+  }
   const Setup setup(triangle, *this, box);
   for (int row = box.first_row; row <= box.last_row; ++row) draw_row(setup, row, number);
 }
@@ -200,42 +215,33 @@ void Tile::draw(const Triangle& triangle, std::int32_t number) {
 void Tile::draw_row(const Setup& setup, int row, std::int32_t number) {
   const Span span = setup.span(row);
   if (span.first > span.last) return;
-  const double row_z = setup.inverse_z0 + setup.slope_y * static_cast<double>(centre_y(row) - setup.y0);
+  const Depth& depth = setup.depth;
+  const double row_z = depth.at_row(centre_y(row));
   // Counted in units from vertex 0, whole numbers: mirrored pixels get the same sums.
-  auto right = static_cast<double>(centre_x(span.first) - setup.x0);
+  auto right = static_cast<double>(centre_x(span.first) - depth.x0);
   const Words numbers = {number, number, number, number};
   std::size_t at = static_cast<std::size_t>(row) * kTile + static_cast<std::size_t>(span.first);
-  const auto put = [&](std::size_t half, Floats here, Words mask) {
-    Samples& pixel = pixels_[at];
-    const Words visible = (here > pixel.inverse_z[half]) & mask;
-    pixel.inverse_z[half] = choose(visible, here, pixel.inverse_z[half]);
-    pixel.number[half] = (visible & numbers) | (~visible & pixel.number[half]);
-  };
   const auto edge_pixels = [&](int from, int to) {
     std::array<std::int64_t, 3> value = setup.values(row, from);
     for (int column = from; column <= to; ++column, ++at, right += kUnits, setup.step(value)) {
-      const auto centre = static_cast<float>(row_z + setup.slope_x * right);
+      const auto centre = static_cast<float>(row_z + depth.slope_x * right);
       // Triangles that are seen edge on are steep: no sample leaves the depths of the vertices. Pixels that
       // the margin of span() put here are treated as whole.
       const bool whole = setup.is_whole(value);
-      const float low = whole ? 0 : setup.farthest;
-      const float high = whole ? kInfinity : setup.nearest;
-      if (std::min(centre + setup.reach, high) <= farthest_[at]) continue;
+      const float low = whole ? 0 : depth.farthest;
+      const float high = whole ? kInfinity : depth.nearest;
+      if (std::min(centre + depth.reach, high) <= farthest_[at]) continue;
       for (std::size_t half = 0; half < 2; ++half) {
-        const Floats here = smaller(larger(all(centre) + setup.z_offset[half], all(low)), all(high));
-        put(half, here, setup.inside(value, half));
+        const Floats here = smaller(larger(all(centre) + depth.offset[half], all(low)), all(high));
+        put(at, half, here, setup.inside(value, half), numbers);
       }
       farthest_[at] = pixels_[at].farthest();
     }
   };
   edge_pixels(span.first, span.first_whole - 1);
   for (int column = span.first_whole; column <= span.last_whole; ++column, ++at, right += kUnits) {
-    const auto centre = static_cast<float>(row_z + setup.slope_x * right);
-    if (centre + setup.reach <= farthest_[at]) continue;
-    for (std::size_t half = 0; half < 2; ++half) {
-      put(half, all(centre) + setup.z_offset[half], Words{-1, -1, -1, -1});
-    }
-    farthest_[at] = pixels_[at].farthest();
+    const auto centre = static_cast<float>(row_z + depth.slope_x * right);
+    if (centre + depth.reach > farthest_[at]) fill(at, depth, centre, numbers);
   }
   edge_pixels(std::max(span.first_whole, span.last_whole + 1), span.last);
 }
@@ -245,68 +251,103 @@ std::size_t Tile::index(const Layer& layer, int row, int column) const {
          static_cast<std::size_t>(x_ + column);
 }
 
-void Tile::resolve(std::span<const Shader> shaders, Layer& layer) const {
-  for (int row = 0; row < rows_; ++row) {
-    for (int column = 0; column < columns_;) {
-      if (at(row, column).only() != kNone) {
-        column = resolve_run(shaders, row, column, layer);
-      } else {
-        resolve_mixed(shaders, row, column++, layer);
+/// One shading per triangle and pixel, four at a time whatever triangles they are of: in a hand of 300 rows
+/// a face covers 20 pixels, and most of them show two or three faces.
+struct Tile::Parts {
+  /// Enough in a row that the long sums of lit() overlap; four by four, they took twice as long.
+  static constexpr std::size_t kQueue = 64;
+  struct Queue {
+    std::array<std::array<Floats, kQueue / 4>, 3> values, colours;
+    std::array<int, kQueue> column, count;
+    std::size_t size = 0;
+  };
+  Queue lit, unlit;
+  std::array<std::array<std::int32_t, 4>, kTile> total;  // shades, and samples
+  int first = kTile, last = -1;                          // columns that have any
+
+  void start() {
+    total.fill({});
+    first = kTile;
+    last = -1;
+  }
+  void add(const Shader& shader, int column, int count, std::int64_t x, std::int64_t y) {
+    Queue& queue = shader.is_lit() ? lit : unlit;
+    const Vec3f value = shader.at(x, y);
+    for (std::size_t k = 0; k < 3; ++k) {
+      queue.values[k][queue.size / 4][queue.size % 4] = value[k];
+      queue.colours[k][queue.size / 4][queue.size % 4] = shader.colour()[k];
+    }
+    queue.column[queue.size] = column;
+    queue.count[queue.size] = count;
+    if (++queue.size == kQueue) shade(queue);
+  }
+  void finish() {
+    shade(lit);
+    shade(unlit);
+  }
+
+ private:
+  void shade(Queue& queue) {
+    for (std::size_t four = 0; 4 * four < queue.size; ++four) {
+      const std::array<Floats, 3> values = {queue.values[0][four], queue.values[1][four],
+                                            queue.values[2][four]};
+      const Shades shades =
+          &queue == &lit ? raster::lit(values, {queue.colours[0][four], queue.colours[1][four],
+                                                queue.colours[2][four]})
+                         : raster::unlit(values);
+      for (std::size_t i = 4 * four; i < std::min(4 * four + 4, queue.size); ++i) {
+        auto& sum = total[static_cast<std::size_t>(queue.column[i])];
+        for (std::size_t k = 0; k < 3; ++k) sum[k] += queue.count[i] * shades[k][i % 4];
+        sum[3] += queue.count[i];
       }
     }
+    queue.size = 0;
+  }
+};
+
+void Tile::resolve(std::span<const Shader> shaders, Layer& layer) const {
+  Parts parts{};
+  for (int row = 0; row < rows_; ++row) {
+    parts.start();
+    gather(shaders, row, parts);
+    write(row, parts, layer);
   }
 }
 
-int Tile::resolve_run(std::span<const Shader> shaders, int row, int column, Layer& layer) const {
-  const std::int32_t number = at(row, column).only();
-  int end = column + 1;
-  while (end < columns_ && at(row, end).only() == number) ++end;
-  ShadeRow shades;
-  shaders[static_cast<std::size_t>(number)].row(centre_x(column), centre_y(row), end - column, shades);
-  std::size_t out = index(layer, row, column);
-  for (int i = column; i < end; ++i, ++out) {
-    const auto lane = static_cast<std::size_t>(i - column);
+void Tile::gather(std::span<const Shader> shaders, int row, Parts& parts) const {
+  for (int column = 0; column < columns_; ++column) {
+    const Samples& pixel = at(row, column);
+    unsigned left = kAllSamples & ~pixel.samples_of(kNone);
+    if (left == 0) continue;
+    std::array<std::int32_t, kSampleCount> numbers;
+    std::memcpy(numbers.data(), pixel.number.data(), sizeof(numbers));
+    while (left != 0) {
+      const std::int32_t number = numbers[static_cast<std::size_t>(std::countr_zero(left))];
+      const unsigned own = pixel.samples_of(number);
+      left &= ~own;
+      // The middle of its samples lies in the triangle; the pixel's centre may not.
+      const Middle& middle = kMiddles[own];
+      parts.add(shaders[static_cast<std::size_t>(number)], column, middle.count, centre_x(column) + middle.x,
+                centre_y(row) + middle.y);
+    }
+    parts.first = std::min(parts.first, column);
+    parts.last = column;
+  }
+  parts.finish();
+}
+
+void Tile::write(int row, const Parts& parts, Layer& layer) const {
+  for (int column = parts.first; column <= parts.last; ++column) {
+    const auto& total = parts.total[static_cast<std::size_t>(column)];
+    const int covered = total[3];
+    if (covered == 0) continue;
+    const std::size_t out = index(layer, row, column);
     for (std::size_t k = 0; k < 3; ++k) {
-      layer.rgba[4 * out + k] = static_cast<std::uint8_t>((shades[k][lane / 4][lane % 4] + 128) / 256);
+      layer.rgba[4 * out + k] = static_cast<std::uint8_t>((total[k] + 128 * covered) / (256 * covered));
     }
-    layer.rgba[4 * out + 3] = 255;
-    layer.depth[out] = 1 / at(row, i).nearest();
+    layer.rgba[4 * out + 3] = static_cast<std::uint8_t>((255 * covered + kSampleCount / 2) / kSampleCount);
+    layer.depth[out] = 1 / at(row, column).nearest();
   }
-  return end;
-}
-
-void Tile::resolve_mixed(std::span<const Shader> shaders, int row, int column, Layer& layer) const {
-  const Samples& pixel = at(row, column);
-  std::array<std::int32_t, kSampleCount> numbers;
-  std::memcpy(numbers.data(), pixel.number.data(), sizeof(numbers));
-  Shade total{};
-  int covered = 0;
-  for (std::size_t first = 0; first < kSampleCount; ++first) {
-    const std::int32_t number = numbers[first];
-    if (number == kNone) continue;
-    // The middle of its samples lies in the triangle; the pixel's centre may not.
-    int count = 0;
-    int x = 0;
-    int y = 0;
-    for (std::size_t s = first; s < kSampleCount; ++s) {
-      if (numbers[s] != number) continue;
-      numbers[s] = kNone;
-      ++count;
-      x += kSamples[s][0];
-      y += kSamples[s][1];
-    }
-    const Shade own =
-        shaders[static_cast<std::size_t>(number)].at(centre_x(column) + x / count, centre_y(row) + y / count);
-    for (std::size_t k = 0; k < 3; ++k) total[k] += count * own[k];
-    covered += count;
-  }
-  if (covered == 0) return;
-  const std::size_t out = index(layer, row, column);
-  for (std::size_t k = 0; k < 3; ++k) {
-    layer.rgba[4 * out + k] = static_cast<std::uint8_t>((total[k] + 128 * covered) / (256 * covered));
-  }
-  layer.rgba[4 * out + 3] = static_cast<std::uint8_t>((255 * covered + kSampleCount / 2) / kSampleCount);
-  layer.depth[out] = 1 / pixel.nearest();
 }
 
 }  // namespace sinew::raster

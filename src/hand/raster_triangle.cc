@@ -9,7 +9,7 @@ namespace {
 
 struct Corner {
   Vec3 position;  // camera axes
-  Vec3f normal;
+  Vec3f value;    // normal or colour
 };
 
 /// Half-space a x + b y + c z + d >= 0.
@@ -33,8 +33,8 @@ Corner crossing(const Corner& in, double in_distance, const Corner& out, double 
   Corner cut;
   for (std::size_t i = 0; i < 3; ++i) {
     cut.position[i] = in.position[i] + t * (out.position[i] - in.position[i]);
-    cut.normal[i] =
-        static_cast<float>(in.normal[i] + t * (static_cast<double>(out.normal[i]) - in.normal[i]));
+    cut.value[i] =
+        static_cast<float>(in.value[i] + t * (static_cast<double>(out.value[i]) - in.value[i]));
   }
   return cut;
 }
@@ -58,13 +58,14 @@ Polygon clip(const Polygon& polygon, const Plane& plane) {
 
 class Projector {
  public:
-  Projector(const Frame& frame, std::uint32_t instance, std::vector<Triangle>& out)
+  Projector(const Frame& frame, std::uint32_t instance, bool is_lit, std::vector<Triangle>& out)
       : camera_(frame.camera),
         right_(frame.width / 2.0),
         bottom_(frame.height / 2.0),
         shift_x_(camera_.cx - right_),
         shift_y_(camera_.cy - bottom_),
         instance_(instance),
+        is_lit_(is_lit),
         out_(out) {}
 
   void face(const std::array<Corner, 3>& corners) {
@@ -114,6 +115,7 @@ class Projector {
   double right_, bottom_;     // of the picture, from its middle
   double shift_x_, shift_y_;  // of the principal point, from the middle of the picture
   std::uint32_t instance_;
+  bool is_lit_;
   std::vector<Triangle>& out_;
 };
 
@@ -121,6 +123,7 @@ void Projector::triangle(const Corner& a, const Corner& b, const Corner& c) {
   const std::array<const Corner*, 3> corners = {&a, &b, &c};
   Triangle out;
   out.instance = instance_;
+  out.is_lit = is_lit_;
   for (std::size_t i = 0; i < 3; ++i) {
     const Vec3& p = corners[i]->position;
     const Vec2 s = screen(p);
@@ -130,7 +133,7 @@ void Projector::triangle(const Corner& a, const Corner& b, const Corner& c) {
     out.x[i] = 2 * static_cast<std::int32_t>(std::round(s[0] * kVertexLines));
     out.y[i] = 2 * static_cast<std::int32_t>(std::round(s[1] * kVertexLines));
     out.inverse_z[i] = static_cast<float>(1 / p[2]);
-    out.normal[i] = corners[i]->normal;
+    out.value[i] = corners[i]->value;
   }
   const auto edge = [&](std::size_t from, std::size_t to) {
     return std::pair<std::int64_t, std::int64_t>{out.x[to] - out.x[from], out.y[to] - out.y[from]};
@@ -144,20 +147,28 @@ void Projector::triangle(const Corner& a, const Corner& b, const Corner& c) {
     std::swap(out.x[1], out.x[2]);
     std::swap(out.y[1], out.y[2]);
     std::swap(out.inverse_z[1], out.inverse_z[2]);
-    std::swap(out.normal[1], out.normal[2]);
-  } else {  // seen from inside
-    for (Vec3f& n : out.normal) n = {-n[0], -n[1], -n[2]};
+    std::swap(out.value[1], out.value[2]);
+  } else if (is_lit_) {  // seen from inside
+    for (Vec3f& n : out.value) n = {-n[0], -n[1], -n[2]};
   }
   out_.push_back(out);
 }
 
 }  // namespace
 
+bool is_small(const Triangle& triangle) {
+  const auto [left, right] = std::ranges::minmax(triangle.x);
+  const auto [top, bottom] = std::ranges::minmax(triangle.y);
+  return right - left <= kSmallSide && bottom - top <= kSmallSide;
+}
+
 void project_faces(const MeshInstance& instance, std::uint32_t number, const Frame& frame,
                    std::vector<Triangle>& out) {
   const Mesh& mesh = *instance.mesh;
-  const std::vector<Vec3f> normals = vertex_normals(mesh);
-  Projector projector(frame, number, out);
+  const bool is_lit = instance.colours == nullptr;
+  const std::vector<Vec3f> normals = is_lit ? vertex_normals(mesh) : std::vector<Vec3f>();
+  const std::vector<Vec3f>& values = is_lit ? normals : *instance.colours;
+  Projector projector(frame, number, is_lit, out);
   for (const Face& face : mesh.faces) {
     if (!is_sound(mesh, face)) continue;
     std::array<Corner, 3> corners;
@@ -165,7 +176,7 @@ void project_faces(const MeshInstance& instance, std::uint32_t number, const Fra
       const Vec3f& v = mesh.vertices[face[i]];
       corners[i].position = {v[0] + instance.translation[0], v[1] + instance.translation[1],
                              v[2] + instance.translation[2]};
-      corners[i].normal = normals[face[i]];
+      corners[i].value = values[face[i]];
     }
     projector.face(corners);
   }

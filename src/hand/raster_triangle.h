@@ -21,10 +21,16 @@ inline constexpr double kGuardPixels = 16384;
 struct Triangle {
   std::array<std::int32_t, 3> x, y;  // units
   std::array<float, 3> inverse_z;    // 1/metres
-  std::array<Vec3f, 3> normal;       // towards the camera's side of the face
+  std::array<Vec3f, 3> value;        // normals, towards the camera's side of the face; or colours
   std::uint32_t instance = 0;
+  bool is_lit = true;     // by its normals; else it shows its colours
   bool is_front = false;  // its outside faces the camera
 };
+
+/// Small enough that edge functions fit into 32 bits wherever a pixel meets the triangle's box: products of
+/// two sides, one of them a pixel longer, twice.
+inline constexpr std::int32_t kSmallSide = 60 * kUnits;
+bool is_small(const Triangle& triangle);
 
 struct Frame {
   int width = 0, height = 0;  // pixels

@@ -27,11 +27,19 @@ PinholeCamera centred_camera(double focal_px, int width, int height);
 /// The original's light blue, sRGB 0..1 (spec hamer 5.5).
 inline constexpr Vec3f kHandColour = {0.65098039F, 0.74117647F, 0.85882353F};
 
-/// A mesh where it stands; `mesh` must outlive the call.
+/// A mesh where it stands; `mesh` and `colours` must outlive the call.
 struct MeshInstance {
   const Mesh* mesh = nullptr;
   Vec3 translation{};  // metres, cam_t_full of a hand
   Vec3f colour = kHandColour;
+  /// Where given: a colour for each vertex (0..1, linear in space between them), drawn as it is, without
+  /// light; `colour` is not used.
+  const std::vector<Vec3f>* colours = nullptr;
+};
+
+/// Columns x0..x1-1 of rows y0..y1-1.
+struct PixelRect {
+  int x0 = 0, y0 = 0, x1 = 0, y1 = 0;
 };
 
 /// What was rendered, apart from any background. Row 0 on top.
@@ -41,6 +49,7 @@ struct Layer {
   std::vector<std::uint8_t> rgba;  // 4 per pixel, not premultiplied; alpha is the covered part of the pixel
   std::vector<float>
       depth;  // z in metres of the nearest thing seen in the pixel, kNothing where there is none
+  PixelRect drawn;  // beyond it nothing is: rgba 0, depth kNothing
 
   const std::uint8_t* pixel(int x, int y) const {
     return &rgba[4 * (static_cast<std::size_t>(y) * static_cast<std::size_t>(width) +
@@ -57,8 +66,12 @@ struct Layer {
 /// mirrored picture bit for bit (where nothing crosses the near plane). Faces with vertices that are missing,
 /// not finite or out of sight draw nothing. Memory: 8 bytes per pixel, about 250 per visible face. Throws
 /// Error (kUsage): a side outside 1..16384, a camera that is not finite or has no focal length, a non-finite
-/// translation or colour; (kLimit) more than 2^31 triangles.
+/// translation or colour, colours that do not fit the vertices; (kLimit) more than 2^31 triangles.
 Layer render(const std::vector<MeshInstance>& meshes, const PinholeCamera& camera, int width, int height);
+/// The same into a layer that the caller keeps: of the same size as before, only `drawn` is cleared. At 640 x
+/// 480 the pages of a new layer cost as much as a third of the drawing.
+void render_into(Layer& layer, const std::vector<MeshInstance>& meshes, const PinholeCamera& camera,
+                 int width, int height);
 
 /// image * (1 - alpha) + layer * alpha. Throws Error (kMismatch) when the sizes differ.
 void compose(Image& image, const Layer& layer);

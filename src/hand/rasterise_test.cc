@@ -406,6 +406,7 @@ TEST(Compose, BlendsByAlpha) {
   layer.height = 1;
   layer.rgba = {200, 100, 0, 255, 200, 100, 0, 128, 9, 9, 9, 0};
   layer.depth = {1, 1, Layer::kNothing};
+  layer.drawn = {0, 0, 3, 1};
   Image image(3, 1);
   image.rgb = {10, 20, 30, 10, 20, 30, 10, 20, 30};
   compose(image, layer);

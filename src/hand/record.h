@@ -1,9 +1,8 @@
-// What is told and shown about a hand: the JSON record and the overlay.
+// What is told about a hand: the JSON record.
 #pragma once
 
 #include <string>
 
-#include "hand/mesh.h"
 #include "hand/pipeline.h"
 
 namespace sinew {
@@ -23,14 +22,5 @@ struct RecordContext {
 
 /// One JSON object on one line (docs/NUMERICS.md lists the fields).
 std::string to_json(const HandResult& result, const RecordContext& context);
-
-/// The posed mesh as it stands in the frame, before cam_t_full; `model` is the one that posed it.
-Mesh mesh_of(const HandResult& result, const HandModel& model);
-
-/// Draws the shaded mesh over the frame; nothing when the result has none.
-void draw_mesh(Image& frame, const HandResult& result, const HandModel& model);
-
-/// Draws the box and the skeleton over the frame.
-void draw_hand(Image& frame, const HandResult& result);
 
 }  // namespace sinew

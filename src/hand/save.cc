@@ -7,8 +7,9 @@
 #include <cassert>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "hand/mesh_files.h"
-#include "hand/record.h"
+#include "hand/overlay.h"
 #include "io/npz_writer.h"
 #include "tensor/tensor.h"
 
@@ -60,26 +61,29 @@ void save_npz(const std::string& path, const HandResult& result, const HandModel
   add("betas", DType::kF32, {10}, result.betas.data());
   add("cam", DType::kF32, {3}, result.cam.data());
   add("cam_t_full", DType::kF32, {3}, result.cam_t_full.data());
-  add("focal_length", DType::kF32, {}, &result.focal_px);
+  add("focal_length", DType::kF32, {}, &result.camera.fx);
+  add("scale", DType::kF32, {}, &result.scale);
+  const std::array<double, 4> camera = {result.camera.fx, result.camera.fy, result.camera.cx,
+                                        result.camera.cy};
+  add("camera", DType::kF32, {4}, camera.data());
   writer.commit();
 }
 
 }  // namespace
 
-const std::vector<std::string>& save_formats() {
-  static const std::vector<std::string> formats = {"obj", "ply", "glb", "npz"};
-  return formats;
+const std::vector<std::string>& save_words() {
+  static const std::vector<std::string> words = {"json", "png", "obj", "ply", "glb", "npz"};
+  return words;
 }
 
-std::vector<std::string> parse_save_formats(const std::string& list) {
-  std::vector<std::string> words;
-  for (std::size_t start = 0; start <= list.size();) {
-    const std::size_t comma = std::min(list.find(',', start), list.size());
-    words.push_back(list.substr(start, comma - start));
-    start = comma + 1;
-    if (std::ranges::find(save_formats(), words.back()) == save_formats().end()) {
-      throw fail(ErrorCode::kUsage, "--save {}: there is no format called '{}'; there are {}", list,
-                 words.back(), fmt::join(save_formats(), ", "));
+bool needs_mesh(std::string_view word) { return word != "json" && word != "png"; }
+
+std::vector<std::string> parse_save_words(const std::string& list) {
+  std::vector<std::string> words = split(list, ',');
+  for (const std::string& word : words) {
+    if (std::ranges::find(save_words(), word) == save_words().end()) {
+      throw fail(ErrorCode::kUsage, "--save {}: there is no format called '{}'; there are {}", list, word,
+                 fmt::join(save_words(), ", "));
     }
   }
   return words;

@@ -5,13 +5,14 @@
 #include "io/mapped_file.h"
 #include "io/npz.h"
 #include "io/safetensors.h"
+#include "io/tflite.h"
 #include "io/torch_archive.h"
 #include "io/zip_archive.h"
 
 namespace sinew {
 namespace {
 
-enum class Format { kSafetensors, kTorch, kNpz };
+enum class Format { kSafetensors, kTorch, kNpz, kTflite };
 
 Format sniff(const std::string& path) {
   const MappedFile file = MappedFile::open(path);
@@ -24,15 +25,17 @@ Format sniff(const std::string& path) {
     }
     return Format::kNpz;
   }
+  if (is_tflite(bytes)) return Format::kTflite;
   // safetensors has no magic number: a header length, and a JSON object.
   if (bytes.size() > 8 && as_text(bytes)[8] == '{') return Format::kSafetensors;
   if (as_text(bytes).starts_with('\x80')) {
     throw Error(ErrorCode::kFormat, fmt::format("{}: is a bare pickle, not a checkpoint", path),
                 "save it with torch.save (1.6 or later) or as safetensors");
   }
-  throw fail(ErrorCode::kFormat,
-             "{}: is neither safetensors nor a torch zip archive nor npz ({} bytes, starting with {})", path,
-             bytes.size(), quoted(as_text(bytes).substr(0, 8)));
+  throw fail(
+      ErrorCode::kFormat,
+      "{}: is neither safetensors nor a torch zip archive nor npz nor tflite ({} bytes, starting with {})",
+      path, bytes.size(), quoted(as_text(bytes).substr(0, 8)));
 }
 
 }  // namespace
@@ -56,6 +59,8 @@ std::unique_ptr<Checkpoint> open_checkpoint(const std::string& path) {
       return open_torch_archive(path);
     case Format::kNpz:
       return open_npz(path);
+    case Format::kTflite:
+      return open_tflite_checkpoint(path);
     case Format::kSafetensors:
       break;
   }

@@ -6,12 +6,15 @@ namespace sinew {
 
 void Add::check(const Program& program) const {
   const Rules rules(program, name());
-  rules.rank(a, 2);
   rules.dtype(a, {DType::kF32, DType::kF64});
   rules.same_dtype(a, b);
   rules.same_dtype(a, out);
   const Shape& shape = rules.value(a).shape;
   rules.shape(out, shape);
+  if (shape.rank() != 2) {
+    rules.shape(b, shape);
+    return;
+  }
   rules.rank(b, 2);
   const std::int64_t rows = rules.value(b).shape[0];
   rules.require(rows == 1 || rows == shape[0], b, "needs one row or as many as the other operand");
@@ -32,6 +35,37 @@ void Gelu::check(const Program& program) const {
 }
 
 Cost Gelu::cost(const Program& program) const {
+  return {20.0 * static_cast<double>(program.value(x).shape.count())};
+}
+
+std::vector<ValueId> Rectify::inputs() const {
+  return slope ? std::vector<ValueId>{x, slope} : std::vector<ValueId>{x};
+}
+
+void Rectify::check(const Program& program) const {
+  const Rules rules(program, name());
+  rules.dtype(x, {DType::kF32, DType::kF64});
+  rules.require(rules.value(x).shape.rank() > 0, x, "needs at least one axis");
+  rules.require(rectifier != Rectifier::kNone, x, "the rectifier must not be none");
+  rules.same_dtype(x, out);
+  rules.shape(out, rules.value(x).shape);
+  rules.slope(slope, rectifier, out);
+}
+
+Cost Rectify::cost(const Program& program) const {
+  return {static_cast<double>(program.value(x).shape.count())};
+}
+
+std::string Rectify::attributes() const { return std::string(to_string(rectifier)); }
+
+void Logistic::check(const Program& program) const {
+  const Rules rules(program, name());
+  rules.dtype(x, {DType::kF32, DType::kF64});
+  rules.same_dtype(x, out);
+  rules.shape(out, rules.value(x).shape);
+}
+
+Cost Logistic::cost(const Program& program) const {
   return {20.0 * static_cast<double>(program.value(x).shape.count())};
 }
 

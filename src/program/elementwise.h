@@ -2,10 +2,12 @@
 #pragma once
 
 #include "program/program.h"
+#include "program/rectifier.h"
 
 namespace sinew {
 
-/// out = a + b. a, out [M,N]; b [M,N], or [1,N] which is added to every row. All f32 (f64).
+/// out = a + b. a, out of one shape; b of that shape too or, for a of two axes [M,N], [1,N] which is added to
+/// every row. All f32 (f64).
 struct Add final : Op {
   ValueId a, b, out;
 
@@ -21,6 +23,31 @@ struct Gelu final : Op {
   ValueId x, out;
 
   std::string_view name() const override { return "gelu"; }
+  std::vector<ValueId> inputs() const override { return {x}; }
+  std::vector<ValueId> outputs() const override { return {out}; }
+  void check(const Program& program) const override;
+  Cost cost(const Program& program) const override;
+};
+
+/// out = rectifier(x), see Rectifier; not kNone. x [..., C], slope [C] for kPRelu and absent otherwise, out
+/// of x's shape, all f32 (f64).
+struct Rectify final : Op {
+  ValueId x, slope, out;
+  Rectifier rectifier = Rectifier::kRelu;
+
+  std::string_view name() const override { return "rectify"; }
+  std::vector<ValueId> inputs() const override;
+  std::vector<ValueId> outputs() const override { return {out}; }
+  void check(const Program& program) const override;
+  Cost cost(const Program& program) const override;
+  std::string attributes() const override;
+};
+
+/// out = 1 / (1 + exp(-x)). x and out of one shape, f32 (f64).
+struct Logistic final : Op {
+  ValueId x, out;
+
+  std::string_view name() const override { return "logistic"; }
   std::vector<ValueId> inputs() const override { return {x}; }
   std::vector<ValueId> outputs() const override { return {out}; }
   void check(const Program& program) const override;

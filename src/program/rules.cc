@@ -35,6 +35,16 @@ void Rules::dtype(ValueId id, std::initializer_list<DType> allowed) const {
 
 void Rules::same_dtype(ValueId a, ValueId b) const { dtype(b, {value(a).dtype}); }
 
+void Rules::slope(ValueId id, Rectifier rectifier, ValueId out) const {
+  if (rectifier == Rectifier::kPRelu) {
+    require(static_cast<bool>(id), out, "prelu needs slopes");
+    same_dtype(out, id);
+    shape(id, {value(out).shape.back()});
+  } else {
+    require(!id, out, "only prelu has slopes");
+  }
+}
+
 void Rules::require(bool holds, ValueId id, std::string_view text) const {
   if (!holds) {
     throw fail(ErrorCode::kMismatch, "{}: {} {}: {}", op_, value(id).name, to_string(value(id).shape), text);

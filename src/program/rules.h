@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "program/program.h"
+#include "program/rectifier.h"
 
 namespace sinew {
 
@@ -21,6 +22,8 @@ class Rules {
   /// The value has one of these dtypes.
   void dtype(ValueId id, std::initializer_list<DType> allowed) const;
   void same_dtype(ValueId a, ValueId b) const;
+  /// A rectifier of `out` with one slope per channel (last axis) has one, of out's dtype; others have none.
+  void slope(ValueId id, Rectifier rectifier, ValueId out) const;
   /// Any other rule: `text` says what must hold.
   void require(bool holds, ValueId id, std::string_view text) const;
 

@@ -1,12 +1,7 @@
-// Each rule of each op: one legal form, and illegal ones that differ from it in one thing.
+// Each rule of each op (those over pictures: convolution_rules_test.cc): one legal form, and illegal ones
+// that differ from it in one thing.
 #include "program/rules.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <functional>
-
-#include "base/error.h"
 #include "program/attention.h"
 #include "program/columns.h"
 #include "program/elementwise.h"
@@ -14,38 +9,16 @@
 #include "program/norm.h"
 #include "program/patch.h"
 #include "program/rotation.h"
+#include "program/rules_test_support.h"
 
 namespace sinew {
 namespace {
 
+using test::expect_all;
+
 constexpr DType kF32 = DType::kF32;
 constexpr DType kBF16 = DType::kBF16;
 constexpr DType kF64 = DType::kF64;
-
-struct Case {
-  const char* what;
-  std::function<void(ProgramBuilder&)> add;
-  const char* error;  // nullptr: legal
-};
-
-void expect_all(const std::vector<Case>& cases) {
-  for (const Case& c : cases) {
-    SCOPED_TRACE(c.what);
-    ProgramBuilder builder("p");
-    std::string message;
-    try {
-      c.add(builder);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::kMismatch);
-      message = error.what();
-    }
-    if (c.error == nullptr) {
-      EXPECT_EQ(message, "");
-    } else {
-      EXPECT_THAT(message, testing::HasSubstr(c.error));
-    }
-  }
-}
 
 /// A Linear whose operands can be varied one by one.
 struct LinearForm {

@@ -24,11 +24,14 @@ Policy default_policy(const std::string& backend) {
 }
 
 HamerRuntime open_hamer(const std::string& path, const RuntimeOptions& options) {
+  return open_hamer(path, *make_backend(options.backend, options.threads), options);
+}
+
+HamerRuntime open_hamer(const std::string& path, Backend& backend, const RuntimeOptions& options) {
   const Stopwatch watch;
   HamerRuntime runtime;
-  const std::unique_ptr<Backend> backend = make_backend(options.backend, options.threads);
-  runtime.backend = backend->describe();
-  runtime.policy = options.policy.value_or(default_policy(options.backend));
+  runtime.backend = backend.describe();
+  runtime.policy = options.policy.value_or(default_policy(std::string(backend.name())));
   const hamer::Model model = hamer::load_model(path);
   runtime.description = hamer::describe(model);
   runtime.config = model.config;
@@ -40,7 +43,7 @@ HamerRuntime open_hamer(const std::string& path, const RuntimeOptions& options) 
   hamer::Graph graph = hamer::build(model.config, model.sources, build);
   runtime.outputs = std::move(graph.outputs);
   PlanWeights weights(graph.plan, model.sources);
-  runtime.session = backend->compile(std::move(graph.program), weights);
+  runtime.session = backend.compile(std::move(graph.program), weights);
   runtime.load_ms = watch.elapsed_ms();
   log(LogLevel::kInfo, "{}: {} policy {} on {}, weights {:.2f} GB, arena {:.1f} MB, {:.0f} ms",
       model.checkpoint_path, runtime.description, to_string(runtime.policy), runtime.backend,

@@ -39,7 +39,9 @@ struct HamerRuntime {
   double load_ms = 0;
 };
 
-/// Throws Error as load_model, hamer::build and Backend::compile do.
+/// Throws Error as make_backend, load_model, hamer::build and Backend::compile do.
 HamerRuntime open_hamer(const std::string& path, const RuntimeOptions& options);
+/// The same on a backend that others use too; `options.backend` and `options.threads` do not count.
+HamerRuntime open_hamer(const std::string& path, Backend& backend, const RuntimeOptions& options);
 
 }  // namespace sinew

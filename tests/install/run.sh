@@ -15,12 +15,34 @@ fail() {
   exit 1
 }
 
-cmake --install "$build_dir" --prefix "$scratch/staging" >"$scratch/install.log" || fail "cmake --install"
+install() { cmake --install "$build_dir" --prefix "$1" >"$scratch/install.log" 2>&1; }
+
+# Without the assets: told, and everything else is there.
+mkdir "$scratch/data"
+SINEW_DATA=$scratch/data install "$scratch/staging" || fail "cmake --install without assets"
+grep -q 'Not installed.*palm_detection_full.tflite.*LICENSE-webxr' "$scratch/install.log" || fail "missing assets are not told"
 prefix=$scratch/prefix
 mv "$scratch/staging" "$prefix"
-for file in bin/sinew include/sinew/sinew.h include/sinew/sinew.hpp share/doc/sinew/LICENSE; do
+for file in bin/sinew include/sinew/sinew.h include/sinew/sinew.hpp share/doc/sinew/LICENSE share/doc/sinew/NOTICE; do
   [[ -f $prefix/$file ]] || fail "$file is not installed"
 done
+[[ -z $(find "$prefix" -name '*.tflite' -o -name '*.glb') ]] || fail "assets come from a folder that was not named"
+
+# A damaged one: an error that names it.
+echo damaged >"$scratch/data/palm_detection_lite.tflite"
+if SINEW_DATA=$scratch/data install "$scratch/damaged"; then fail "a damaged asset is installed"; fi
+grep -q 'palm_detection_lite.tflite: its SHA-256' "$scratch/install.log" || fail "a damaged asset is not named"
+
+# With the assets, where there are any on this machine: all, unchanged, with their licences.
+assets=$(cd "${SINEW_DATA:-$here/../../build/data}" 2>/dev/null && pwd || true)
+sums=$(realpath "$here/../../assets/SHA256SUMS")
+if [[ -n $assets ]] && (cd "$assets" && sha256sum --check --status "$sums" 2>/dev/null); then
+  SINEW_DATA=$assets install "$scratch/full" || fail "cmake --install with assets"
+  (cd "$scratch/full/share/sinew" && sha256sum --check --quiet "$sums") || fail "assets are not installed as they are"
+  rm -rf "$scratch/full"
+else
+  echo "skipped: installing the hand networks and mesh, which are not here (make assets)"
+fi
 if grep -rIl "$scratch/staging" "$prefix"; then fail "these files name the prefix they were installed to"; fi
 
 # Only the C ABI is visible, and consumers do not need what the library is made of.

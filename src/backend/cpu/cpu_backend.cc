@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "backend/cpu/kernel.h"
@@ -23,6 +24,8 @@ const Forms& forms() {
     register_elementwise(made);
     register_columns(made);
     register_rotation(made);
+    register_convolution(made);
+    register_layout(made);
     return made;
   }();
   return table;
@@ -85,6 +88,18 @@ class CpuSession final : public Session, private Compiler {
     return candidates.back();
   }
 
+  std::shared_ptr<const Tensor> arranged(ValueId id, std::string_view layout,
+                                         const std::function<Tensor(const TensorView&)>& arrange) override {
+    auto& copy = arranged_[{id.index, std::string(layout)}];
+    if (copy == nullptr) {
+      const Value& value = program().value(id);
+      copy = std::make_shared<const Tensor>(arrange(weights_->load(value.name, value.dtype, value.shape)));
+      weights_->release(value.name);
+      weight_bytes_ += copy->view().bytes();
+    }
+    return copy;
+  }
+
   void want_scratch(std::size_t bytes_per_thread, std::function<void(std::byte*, std::size_t)> use) override {
     scratch_bytes_ = std::max(scratch_bytes_, round_up(bytes_per_thread, AlignedBuffer::kAlignment));
     scratch_users_.push_back(std::move(use));
@@ -101,6 +116,7 @@ class CpuSession final : public Session, private Compiler {
   WeightSource* weights_;
   std::map<std::int32_t, Tensor> small_;
   std::map<std::int32_t, std::vector<std::shared_ptr<const PackedMatrix>>> packed_;
+  std::map<std::pair<std::int32_t, std::string>, std::shared_ptr<const Tensor>> arranged_;
   std::size_t weight_bytes_ = 0;
   std::size_t scratch_bytes_ = 0;
   std::vector<std::function<void(std::byte*, std::size_t)>> scratch_users_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "backend/cpu/kernel.h"
 
@@ -74,14 +75,75 @@ class GeluKernel final : public Kernel {
   std::int64_t count_;
 };
 
-std::unique_ptr<Kernel> make_add(const Op& base, Compiler& compiler) {
-  return std::make_unique<AddKernel>(dynamic_cast<const Add&>(base), compiler);
-}
-
 std::unique_ptr<Kernel> make_gelu(const Op& base, Compiler& compiler) {
   const auto& op = dynamic_cast<const Gelu&>(base);
   if (compiler.value(op.out).dtype == DType::kBF16) return std::make_unique<GeluKernel<BF16>>(op, compiler);
   return std::make_unique<GeluKernel<float>>(op, compiler);
+}
+
+/// Rows of channels; PReLU has a slope for each.
+class RectifyKernel final : public Kernel {
+ public:
+  RectifyKernel(const Rectify& op, Compiler& compiler)
+      : x_(compiler.as<float>(op.x)),
+        slope_(op.slope ? compiler.as<float>(op.slope) : nullptr),
+        out_(compiler.as<float>(op.out)),
+        count_(compiler.value(op.x).shape.count()),
+        channels_(compiler.value(op.x).shape.back()),
+        rectifier_(op.rectifier) {}
+  void run(ThreadPool& pool) noexcept override {
+    if (rectifier_ == Rectifier::kPRelu) {
+      const auto rows_per_task = std::max<std::int64_t>(1, kElementsPerTask / channels_);
+      const std::int64_t rows = count_ / channels_;
+      pool.parallel_for(static_cast<int>((rows + rows_per_task - 1) / rows_per_task), [&](int task, int) {
+        const std::int64_t last = std::min(rows, (task + 1) * rows_per_task);
+        for (std::int64_t row = task * rows_per_task; row < last; ++row) prelu(row * channels_);
+      });
+      return;
+    }
+    const float top = rectifier_ == Rectifier::kRelu6 ? 6.0F : std::numeric_limits<float>::infinity();
+    in_pieces(pool, count_, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t i = first; i < last; ++i) out_[i] = std::min(std::max(x_[i], 0.0F), top);
+    });
+  }
+
+ private:
+  void prelu(std::int64_t at) const {
+    for (std::int64_t c = 0; c < channels_; ++c) {
+      const float x = x_[at + c];
+      out_[at + c] = x >= 0 ? x : slope_[c] * x;
+    }
+  }
+
+  const float* x_;
+  const float* slope_;
+  float* out_;
+  std::int64_t count_;
+  std::int64_t channels_;
+  Rectifier rectifier_;
+};
+
+class LogisticKernel final : public Kernel {
+ public:
+  LogisticKernel(const Logistic& op, Compiler& compiler)
+      : x_(compiler.as<float>(op.x)),
+        out_(compiler.as<float>(op.out)),
+        count_(compiler.value(op.x).shape.count()) {}
+  void run(ThreadPool& pool) noexcept override {
+    in_pieces(pool, count_, [this](std::int64_t first, std::int64_t last) {
+      for (std::int64_t i = first; i < last; ++i) out_[i] = 1 / (1 + std::exp(-x_[i]));
+    });
+  }
+
+ private:
+  const float* x_;
+  float* out_;
+  std::int64_t count_;
+};
+
+template <typename K, typename T>
+std::unique_ptr<Kernel> make(const Op& base, Compiler& compiler) {
+  return std::make_unique<K>(dynamic_cast<const T&>(base), compiler);
 }
 
 class ConvertKernel final : public Kernel {
@@ -116,16 +178,14 @@ class ConvertKernel final : public Kernel {
   const VectorKernels& vectors_;
 };
 
-std::unique_ptr<Kernel> make_convert(const Op& base, Compiler& compiler) {
-  return std::make_unique<ConvertKernel>(dynamic_cast<const Convert&>(base), compiler);
-}
-
 }  // namespace
 
 void register_elementwise(Forms& forms) {
-  forms.add<Add>(make_add);
+  forms.add<Add>(make<AddKernel, Add>);
   forms.add<Gelu>(make_gelu);
-  forms.add<Convert>(make_convert);
+  forms.add<Rectify>(make<RectifyKernel, Rectify>);
+  forms.add<Logistic>(make<LogisticKernel, Logistic>);
+  forms.add<Convert>(make<ConvertKernel, Convert>);
 }
 
 }  // namespace sinew::cpu

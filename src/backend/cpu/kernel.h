@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "backend/backend.h"
@@ -30,6 +31,10 @@ class Compiler {
   virtual std::byte* data(ValueId id) = 0;
   /// The weight matrix packed for products; the same pack for every product that can use it.
   virtual std::shared_ptr<const PackedMatrix> packed(ValueId weight, const GemmShape& shape) = 0;
+  /// An f32 weight as `arrange` lays it out, resident instead of the weight as stored; one copy for all who
+  /// name the same weight and layout.
+  virtual std::shared_ptr<const Tensor> arranged(ValueId weight, std::string_view layout,
+                                                 const std::function<Tensor(const TensorView&)>& arrange) = 0;
   /// Memory that is the kernel's own while it runs, `bytes` for each thread; shared with other kernels. Once
   /// all kernels are made, `use` is called with the address and the stride: thread t's part lies at address +
   /// t * stride.
@@ -55,5 +60,7 @@ void register_patch(Forms& forms);
 void register_elementwise(Forms& forms);
 void register_columns(Forms& forms);
 void register_rotation(Forms& forms);
+void register_convolution(Forms& forms);
+void register_layout(Forms& forms);
 
 }  // namespace sinew::cpu

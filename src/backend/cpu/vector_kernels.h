@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "backend/cpu/convolution_kernels.h"
 #include "base/cpu.h"
 #include "tensor/float16.h"
 
@@ -36,6 +37,10 @@ struct VectorKernels {
   void (*attention_bf16)(const HeadArguments<BF16>& head);
   void (*f32_to_bf16)(const float* x, std::int64_t n, BF16* out);
   void (*bf16_to_f32)(const BF16* x, std::int64_t n, float* out);
+  /// Floats in a vector: what weights of the kernels below are packed by.
+  std::int64_t lanes;
+  void (*pixel_product)(const PixelProduct& product);
+  void (*depthwise_row)(const DepthwiseRow& row);
 };
 
 /// The best table up to `limit`.

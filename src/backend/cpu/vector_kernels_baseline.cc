@@ -1,7 +1,7 @@
 #define SINEW_LANES 4
 #define SINEW_ISA_NAMESPACE baseline
 
-#include "backend/cpu/vector_kernels_impl.h"
+#include "backend/cpu/convolution_kernels_impl.h"
 
 namespace sinew::cpu {
 

@@ -231,4 +231,7 @@ static void attention(const HeadArguments<T>& h) {
                                SINEW_ISA_NAMESPACE::attention<float>,         \
                                SINEW_ISA_NAMESPACE::attention<BF16>,          \
                                SINEW_ISA_NAMESPACE::convert_row<float, BF16>, \
-                               SINEW_ISA_NAMESPACE::convert_row<BF16, float>}
+                               SINEW_ISA_NAMESPACE::convert_row<BF16, float>, \
+                               SINEW_ISA_NAMESPACE::kLanes,                   \
+                               SINEW_ISA_NAMESPACE::pixel_product,            \
+                               SINEW_ISA_NAMESPACE::depthwise_row}

@@ -6,6 +6,7 @@
 
 #include "backend/backend.h"
 #include "base/thread_pool.h"
+#include "program/rectifier.h"
 
 namespace sinew::reference {
 
@@ -36,8 +37,14 @@ void register_patch(Forms& forms);
 void register_elementwise(Forms& forms);
 void register_columns(Forms& forms);
 void register_rotation(Forms& forms);
+void register_convolution(Forms& forms);
+void register_layout(Forms& forms);
 
 /// x/2 (1 + erf(x/sqrt 2))
 double gelu(double x);
+/// See Rectifier; `slope` is that of x's channel, for kPRelu.
+double rectify(Rectifier rectifier, double x, double slope);
+/// sum_i a[i] b[i]
+double dot(const double* a, const double* b, std::int64_t n);
 
 }  // namespace sinew::reference

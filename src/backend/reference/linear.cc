@@ -8,19 +8,6 @@
 namespace sinew::reference {
 namespace {
 
-// Eight partial sums: still plain summation, but the compiler may use vector registers (about 4x in SSE2).
-double dot(const double* a, const double* b, std::int64_t n) {
-  std::array<double, 8> sums{};
-  std::int64_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    for (int lane = 0; lane < 8; ++lane) sums[lane] += a[i + lane] * b[i + lane];
-  }
-  double total = 0;
-  for (const double sum : sums) total += sum;
-  for (; i < n; ++i) total += a[i] * b[i];
-  return total;
-}
-
 void run_linear(const Op& base, Context& context) {
   const auto& op = dynamic_cast<const Linear&>(base);
   const std::vector<double> x = context.load(op.x);
@@ -49,6 +36,19 @@ void run_linear(const Op& base, Context& context) {
 }
 
 }  // namespace
+
+// Eight partial sums: still plain summation, but the compiler may use vector registers (about 4x in SSE2).
+double dot(const double* a, const double* b, std::int64_t n) {
+  std::array<double, 8> sums{};
+  std::int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    for (int lane = 0; lane < 8; ++lane) sums[lane] += a[i + lane] * b[i + lane];
+  }
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  for (; i < n; ++i) total += a[i] * b[i];
+  return total;
+}
 
 double gelu(double x) { return 0.5 * x * (1 + std::erf(x * M_SQRT1_2)); }
 

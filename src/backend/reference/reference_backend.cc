@@ -34,6 +34,8 @@ const Forms& forms() {
     register_elementwise(made);
     register_columns(made);
     register_rotation(made);
+    register_convolution(made);
+    register_layout(made);
     return made;
   }();
   return table;

@@ -1,0 +1,28 @@
+#include "base/text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace sinew {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(Text, SplitKeepsEmptyParts) {
+  EXPECT_THAT(split("a,b", ','), ElementsAre("a", "b"));
+  EXPECT_THAT(split("", ','), ElementsAre(""));
+  EXPECT_THAT(split(",a,", ','), ElementsAre("", "a", ""));
+}
+
+TEST(Text, ANumberIsTheWholeText) {
+  EXPECT_EQ(parse_number("-2.5e1"), -25);
+  EXPECT_EQ(parse_number("inf"), std::numeric_limits<double>::infinity());
+  for (const char* text : {"", " 1", "1 ", "1,", "1e999", "0x10", "+1"}) {
+    EXPECT_EQ(parse_number(text), std::nullopt) << text;
+  }
+}
+
+}  // namespace
+}  // namespace sinew

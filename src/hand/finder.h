@@ -1,0 +1,79 @@
+// Where the hands are: palm detector, rotated crop, landmarks (MediaPipe's hand pipeline;
+// shared/data/mediapipe/README.md).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "backend/backend.h"
+#include "hand/camera.h"
+#include "hand/skeleton.h"
+#include "image/crop.h"
+#include "image/square.h"
+#include "models/mediapipe/landmark.h"
+#include "tensor/image.h"
+
+namespace sinew {
+
+/// What a box adds to the landmarks' bounding box on each side, as a share of its width and height.
+inline constexpr double kBoxMargin = 0.08;
+
+/// A hand as the landmark network sees it. Pixels of the frame, x right, y down; pixel (0, 0) covers 0..1.
+struct FoundHand {
+  HandBox box;          // around the landmarks, enlarged by kBoxMargin: what HaMeR's crop starts from
+  double score = 0;     // of the palm detector, 0..1
+  double presence = 0;  // that there is a hand, 0..1
+  double right = 0;     // that it is a right hand, in the convention of an unmirrored picture, 0..1
+  std::array<Vec2, kHandKeypoints> landmarks{};  // OpenPose order, which is MediaPipe's
+  std::array<double, kHandKeypoints> depth{};    // relative to the wrist, in pixels too, away from the camera
+  std::array<Vec3, kHandKeypoints> world{};      // metres about the hand's middle: x right, y down, z away
+};
+
+struct FinderOptions {
+  int max_hands = 10;
+  double min_score = 0.5;     // of the palm detector
+  double min_presence = 0.5;  // of the landmark network
+  /// Look at each hand twice, the second time in a square made from the landmarks of the first: they come
+  /// out with half the scatter (finder.cc has the figures), for one more run of the landmark network.
+  bool refine = true;
+};
+
+/// One thread at a time; the sessions must be of one backend.
+class HandFinder {
+ public:
+  /// Sessions of the palm detector and the landmark network, as mediapipe::lower() makes them, f32 or f64.
+  /// Throws Error (kMismatch) when inputs or outputs do not have the shapes of these networks.
+  HandFinder(std::unique_ptr<Session> palm, std::unique_ptr<Session> landmark);
+
+  /// Hands by falling score, none twice. The palm detector sees the whole frame; when that gives no hand, the
+  /// frame with a margin, then tiles of it (finder_views.cc): a frame without hands costs up to 16 runs of it,
+  /// a strip more. Numbers of a network that are not finite count as no hand. Throws Error (kUsage) for a
+  /// frame without pixels or senseless options.
+  std::vector<FoundHand> find(const Image& frame, const FinderOptions& options = {});
+
+  /// Runs of the networks since construction, for figures.
+  struct Runs {
+    int palm = 0, landmark = 0;
+  };
+  const Runs& runs() const { return runs_; }
+
+ private:
+  std::vector<mediapipe::Palm> palms_in(const Image& frame, const FrameSquare& view, Border border,
+                                        double min_score);
+  std::optional<FoundHand> look(const Image& frame, const FrameSquare& square);
+  std::optional<FoundHand> hand_at(const Image& frame, const mediapipe::Palm& palm,
+                                   const FinderOptions& options);
+
+  std::unique_ptr<Session> palm_;
+  std::unique_ptr<Session> landmark_;
+  std::vector<Vec2> anchors_;
+  std::vector<float> pixels_, boxes_, logits_;  // of one run, reused
+  Runs runs_;
+};
+
+}  // namespace sinew
