@@ -2,7 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/test_paths.h"
 #include "cli_support.h"
+#include "hand/boxes.h"
+#include "hand/picture.h"
+#include "hand/truth.h"
 #include "io/test_zip.h"
 #include "models/hamer/load.h"
 
@@ -128,6 +132,47 @@ TEST_F(CliSynth, PictureAndItsBoxGoTogether) {
     EXPECT_EQ(lines_of(bad.err), 1) << bad.err;
   }
   EXPECT_THAT(folder_.names(), UnorderedElementsAre(name, "boxes.json"));
+}
+
+TEST_F(CliSynth, PictureAndItsJointsGoTogether) {
+  const Ran ran = sinew({"synth", "picture", "--out", "p.png", "--joints", "joints.json", "--hand-model",
+                         "capsules", "--width", "96", "--height", "80"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("right of capsules"));
+  const HandTruth truth = read_truth(folder_.file("joints.json"));
+  EXPECT_TRUE(truth.is_right);
+  const HandPicture drawn = draw_hand_picture(96, 80, 0);
+  for (std::size_t i = 0; i < kHandKeypoints; ++i) {
+    EXPECT_DOUBLE_EQ(truth.pixels[i][0], drawn.joints_2d[i][0]);
+    EXPECT_DOUBLE_EQ(truth.metres[i][2], drawn.joints_3d[i][2]);
+  }
+  const Ran left =
+      sinew({"synth", "picture", "--out", "q.png", "--hand-model", "capsules", "--side", "left"});
+  EXPECT_EQ(left.status, 2);
+  EXPECT_EQ(lines_of(left.err), 1) << left.err;
+  const Ran missing = sinew({"synth", "picture", "--out", "q.png", "--hand-model", "nothing.glb"});
+  EXPECT_EQ(missing.status, 1);
+  EXPECT_EQ(lines_of(missing.err), 1) << missing.err;
+  EXPECT_THAT(folder_.names(), UnorderedElementsAre("p.png", "joints.json"));
+}
+
+TEST_F(CliSynth, PictureOfAMesh) {
+  const auto mesh = shared_file("data/hand_mesh/webxr_generic_hand/right.glb");
+  if (!mesh) GTEST_SKIP() << kNoShared;
+  for (const std::string side : {"right", "left"}) {
+    const Ran ran = sinew({"synth", "picture", "--out", side + ".png", "--joints", side + ".json", "--boxes",
+                           "boxes.json", "--hand-model", *mesh, "--side", side, "--width", "96", "--height",
+                           "80", "--seed", "3"});
+    ASSERT_EQ(ran.status, 0) << ran.err;
+    const HandTruth truth = read_truth(folder_.file(side + ".json"));
+    EXPECT_EQ(truth.is_right, side == "right");
+    const HandBox box = read_boxes(folder_.file("boxes.json")).at(side + ".png").hands[0];
+    EXPECT_EQ(box.is_right, side == "right");
+    for (const Vec2& p : truth.pixels) {
+      EXPECT_GT(p[0], box.x1 - 1);
+      EXPECT_LT(p[0], box.x2 + 1);
+    }
+  }
 }
 
 /// The published archive unpacks into _DATA; the checkpoint may lack init_*, which then come from the npz

@@ -59,7 +59,7 @@ say "fetching the hand networks and mesh (npm, 107 MB, of which 12 MB are kept i
 if ! npm ci --prefix "$work" --ignore-scripts --no-audit --no-fund --prefer-offline --no-update-notifier \
   --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-timeout=120000 --loglevel=error >"$work/log" 2>&1; then
   grep -vE '^npm (ERR!|error) *($|at |A complete log| .*-debug-0\.log)' "$work/log" | head -n 6 >&2 || true
-  give_up "not fetched: the hand networks and mesh; npm failed (its words are above)" "see that npm reaches its registry"
+  give_up "not fetched: the hand networks and mesh; npm failed (its words are above)" "see to what npm says (does it reach its registry?)"
 fi
 if ! node tools/unpack_assets.mjs "$work/node_modules" "$data"; then
   give_up "not unpacked: the hand networks and mesh (the reason is above)" "see to that"

@@ -8,7 +8,7 @@ packages=(
   # build
   g++ make cmake ninja-build ccache pkg-config git
   libfmt-dev libspdlog-dev libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libsimdjson-dev
-  libjpeg-dev libpng-dev zlib1g-dev libdnnl-dev libeigen3-dev libflatbuffers-dev flatbuffers-compiler
+  libjpeg-dev libpng-dev zlib1g-dev libdnnl-dev libeigen3-dev libflatbuffers-dev flatbuffers-compiler libxxhash-dev
   # test and measure
   libgtest-dev libgmock-dev libbenchmark-dev
   # the second compiler, sanitizers, fuzzing, lint

@@ -19,7 +19,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 class DataFolder : public testing::Test {
- protected:
+ public:
   DataFolder() {
     std::string name = (fs::temp_directory_path() / "sinew-test-XXXXXX").string();
     if (::mkdtemp(name.data()) != nullptr) root_ = fs::path(name);
@@ -32,6 +32,8 @@ class DataFolder : public testing::Test {
     if (before_) ::setenv("SINEW_DATA", before_->c_str(), 1);
     if (!before_) ::unsetenv("SINEW_DATA");
   }
+
+ protected:
   /// A folder in the temporary one, with these files in it.
   std::string folder(const std::string& name, const std::vector<std::string>& files = {}) {
     fs::create_directories(root_ / name);

@@ -102,12 +102,13 @@ std::string joints_json(const PictureOptions& options, const HandPicture& pictur
   joints["is_right"] = picture.is_right ? 1 : 0;
   joints["camera"] = nullptr;
   if (picture.camera) {
-    joints["camera"] = {{"model", "pinhole"},
-                        {"focal_px", picture.camera->fx},
-                        {"cx", picture.camera->cx},
-                        {"cy", picture.camera->cy},
-                        {"depth_offset_m", 0},
-                        {"note", "u = cx + f*x/z, v = cy + f*y/z, from pixel centres; x right, y down, z away"}};
+    joints["camera"] = {
+        {"model", "pinhole"},
+        {"focal_px", picture.camera->fx},
+        {"cx", picture.camera->cx},
+        {"cy", picture.camera->cy},
+        {"depth_offset_m", 0},
+        {"note", "u = cx + f*x/z, v = cy + f*y/z, from pixel centres; x right, y down, z away"}};
   }
   joints["joint_order"] =
       "wrist; thumb cmc,mcp,ip,tip; index mcp,pip,dip,tip; middle; ring; pinky (21, the order of MediaPipe "
@@ -139,8 +140,9 @@ int synth_picture(const PictureOptions& options) {
                 "--hand-model builtin (`make assets` fetches it) or a file");
   }
   const HandPicture picture =
-      model == nullptr ? draw_hand_picture(options.width, options.height, options.seed)
-                       : draw_posed_hand_picture(*model, options.width, options.height, options.seed, is_right);
+      model == nullptr
+          ? draw_hand_picture(options.width, options.height, options.seed)
+          : draw_posed_hand_picture(*model, options.width, options.height, options.seed, is_right);
   write_image(options.out, picture.image);
   if (!options.boxes.empty()) write_file_atomically(options.boxes, boxes_json(options, picture));
   if (!options.joints.empty()) write_file_atomically(options.joints, joints_json(options, picture));
@@ -155,9 +157,10 @@ std::function<int()> declare_picture(Command& command) {
   command.option("--boxes", options->boxes, "Also write the hand's box, as `sinew hands --boxes` reads it");
   command.option("--joints", options->joints,
                  "Also write the 21 joints in pixels and metres, as `sinew hands --truth` reads them");
-  command.option("--hand-model", options->hand_model,
-                 "What is drawn: builtin, a file as `sinew hands --hand-model` takes it, or capsules; default: "
-                 "builtin where its asset is found, else capsules");
+  command.option(
+      "--hand-model", options->hand_model,
+      "What is drawn: builtin, a file as `sinew hands --hand-model` takes it, or capsules; default: "
+      "builtin where its asset is found, else capsules");
   command.choice("--side", options->side, {"right", "left"}, "Which hand");
   command.option("--width", options->width, "Pixels");
   command.option("--height", options->height, "Pixels");

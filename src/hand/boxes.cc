@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "hand/json_text.h"
+#include "io/json_text.h"
 #include "io/mapped_file.h"
 #include "io/printable.h"
 

@@ -20,8 +20,8 @@ constexpr std::array<std::size_t, kFingers> kFirstPoint = {5, 9, 17, 13, 1};
 constexpr std::array<std::size_t, kFingers> kTip = {1, 2, 4, 3, 0};  // its place in Skeleton::tips
 
 struct Chain {
-  std::array<Vector3d, 4> at;                    // three joints and the tip, metres in the camera
-  std::array<std::array<Vector3d, 3>, 3> axes;   // of flexion, abduction, twist of each joint, in the camera
+  std::array<Vector3d, 4> at;                   // three joints and the tip, metres in the camera
+  std::array<std::array<Vector3d, 3>, 3> axes;  // of flexion, abduction, twist of each joint, in the camera
 };
 
 /// The bone vectors of a finger in the template: wrist to knuckle, ..., last joint to tip.

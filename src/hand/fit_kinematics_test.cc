@@ -25,8 +25,8 @@ TEST(FitKinematics, PointsAreTheSkeletonsInItsPose) {
   }
 }
 
-/// Central differences with h = 1e-5: their own error is h^2/6 of the third derivative (a lever of 0.2 m: 3e-12)
-/// plus rounding of points at 1 m over 2h (1e-11).
+/// Central differences with h = 1e-5: their own error is h^2/6 of the third derivative (a lever of 0.2 m:
+/// 3e-12) plus rounding of points at 1 m over 2h (1e-11).
 TEST(FitKinematics, DerivativesAreThoseOfCentralDifferences) {
   constexpr double kStep = 1e-5, kBound = 1e-10;
   TestDice dice(2);
@@ -90,14 +90,16 @@ TEST(FitStart, PosesAndStatesAreInverse) {
   const FitKinematics hand(builtin_skeleton());
   const HandPose pose = pose_of(hand, random_state(dice, 0.5));
   const HandPose back = pose_of(hand, state_of(hand, pose));
-  for (std::size_t i = 0; i < pose.rotations.size(); ++i) EXPECT_NEAR(back.rotations[i], pose.rotations[i], 1e-12);
+  for (std::size_t i = 0; i < pose.rotations.size(); ++i)
+    EXPECT_NEAR(back.rotations[i], pose.rotations[i], 1e-12);
   EXPECT_LT(distance_between(back.translation, pose.translation), 1e-12);
   EXPECT_EQ(back.scale, pose.scale);
 }
 
-/// The first guess alone, of landmarks without error. A bone's direction does not show twist, which is taken as
-/// none: 10 degrees at a knuckle move what comes after a bent joint by up to 45 mm sin 10 = 8 mm (12 points of 21),
-/// 40 at the thumb's base by up to 58 mm sin 40 = 37 mm (2 points), so 12 mm in the mean at most.
+/// The first guess alone, of landmarks without error. A bone's direction does not show twist, which is taken
+/// as none: 10 degrees at a knuckle move what comes after a bent joint by up to 45 mm sin 10 = 8 mm (12
+/// points of 21), 40 at the thumb's base by up to 58 mm sin 40 = 37 mm (2 points), so 12 mm in the mean at
+/// most.
 TEST(FitStart, TheFirstGuessIsNearWhenLandmarksArePerfect) {
   TestDice dice(8);
   const FitKinematics hand(builtin_skeleton());

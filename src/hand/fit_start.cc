@@ -32,8 +32,7 @@ Matrix3d rotation_between(const HandKeypoints& from, const HandKeypoints& to) {
     to_mean += in(to[i]) / kPalm.size();
   }
   Matrix3d product = Matrix3d::Zero();
-  for (const std::size_t i : kPalm)
-    product += (in(to[i]) - to_mean) * (in(from[i]) - from_mean).transpose();
+  for (const std::size_t i : kPalm) product += (in(to[i]) - to_mean) * (in(from[i]) - from_mean).transpose();
   const double size = product.cwiseAbs().maxCoeff();
   if (!(size > 0)) return Matrix3d::Identity();
   const Eigen::JacobiSVD<Matrix3d> svd(product / size, Eigen::ComputeFullU | Eigen::ComputeFullV);
@@ -71,12 +70,12 @@ void point_fingers(const FitKinematics& hand, const HandKeypoints& metres, FitSt
   }
 }
 
-/// Mean distance from the mean, twice the half: a size that one bad landmark does not make.
+/// Mean distance from the mean: a size that one bad landmark does not make.
 double spread(const HandKeypoints& points) {
   Vector3d mean = Vector3d::Zero();
   for (const Vec3& p : points) mean += in(p) / kHandKeypoints;
   double sum = 0;
-  for (const Vec3& p : points) sum += (in(p) - mean).norm() / kHandKeypoints;
+  for (const Vec3& p : points) sum += (in(p)-mean).norm() / kHandKeypoints;
   return sum;
 }
 
@@ -98,11 +97,11 @@ Vector3d offset_of(const HandKeypoints& points, const FitTarget& target) {
     mean += p / kHandKeypoints;
     nearest = std::min(nearest, p.z());
   }
-  const Vector3d solved = normal.ldlt().solve(right);
+  Vector3d solved = normal.ldlt().solve(right);
   if (solved.allFinite() && solved.z() + nearest > kNearest) return solved;
   const double focal = std::sqrt(camera.fx * camera.fy);
-  const double depth = std::max(focal * spread(points) * 3 / hand_size(target.pixels),
-                                mean.z() - nearest + kNearest);
+  const double depth =
+      std::max(focal * spread(points) * 3 / hand_size(target.pixels), mean.z() - nearest + kNearest);
   return ray * depth - mean;
 }
 
@@ -112,8 +111,7 @@ FitState first_guess(const FitKinematics& hand, const FitTarget& target) {
   FitState state;
   Eigen::Map<RowMatrix3>(state.rotation.data()) = rotation_between(hand.points(state), target.metres);
   point_fingers(hand, target.metres, state);
-  state.scale =
-      std::clamp(spread(target.metres) / std::max(spread(hand.points(state)), 1e-6), 0.7, 1 / 0.7);
+  state.scale = std::clamp(spread(target.metres) / std::max(spread(hand.points(state)), 1e-6), 0.7, 1 / 0.7);
   const HandKeypoints points = hand.points(state);  // with the wrist at (0, 0, 1)
   const Vector3d wrist = in(state.wrist) + offset_of(points, target);
   state.wrist = {wrist[0], wrist[1], wrist[2]};
@@ -127,11 +125,12 @@ FitState state_of(const FitKinematics& hand, const HandPose& pose) {
   FitState state;
   for (std::size_t i = 0; i < pose.rotations.size(); ++i) {
     if (std::abs(pose.rotations[i]) <= 2) continue;  // false for NaN too
-    throw fail(ErrorCode::kMismatch, "start.rotations[{}][{}] is {}, expected rotation matrices", i / 9, i % 9,
-               pose.rotations[i]);
+    throw fail(ErrorCode::kMismatch, "start.rotations[{}][{}] is {}, expected rotation matrices", i / 9,
+               i % 9, pose.rotations[i]);
   }
   const Eigen::Map<const RowMatrix3> root(pose.rotations.data());
-  if ((root * root.transpose() - Matrix3d::Identity()).cwiseAbs().maxCoeff() > 1e-3 || root.determinant() < 0) {
+  if ((root * root.transpose() - Matrix3d::Identity()).cwiseAbs().maxCoeff() > 1e-3 ||
+      root.determinant() < 0) {
     throw fail(ErrorCode::kMismatch, "start.rotations[0] is not a rotation matrix");
   }
   if (!(pose.scale > 0) || !std::isfinite(pose.scale)) {

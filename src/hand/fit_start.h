@@ -6,9 +6,9 @@
 
 namespace sinew {
 
-/// The first guess from the landmarks alone: the palm laid on the palm, each bone turned towards its landmark,
-/// the hand set before the camera where its pixels say. Within limits, finite, before the camera whatever the
-/// (finite) landmarks are.
+/// The first guess from the landmarks alone: the palm laid on the palm, each bone turned towards its
+/// landmark, the hand set before the camera where its pixels say. Within limits, finite, before the camera
+/// whatever the (finite) landmarks are.
 FitState first_guess(const FitKinematics& hand, const FitTarget& target);
 
 /// A pose as the fit's own numbers, angles moved within their limits. Throws Error (kMismatch): numbers that

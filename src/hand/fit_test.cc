@@ -38,16 +38,17 @@ void expect_sound(const HandFit& fit, const Skeleton& skeleton) {
     const double* m = &fit.pose.rotations[9 * j];
     for (std::size_t r = 0; r < 3; ++r) {
       for (std::size_t c = 0; c < 3; ++c) {
-        const double product = m[3 * r] * m[3 * c] + m[3 * r + 1] * m[3 * c + 1] + m[3 * r + 2] * m[3 * c + 2];
+        const double product =
+            m[3 * r] * m[3 * c] + m[3 * r + 1] * m[3 * c + 1] + m[3 * r + 2] * m[3 * c + 2];
         EXPECT_NEAR(product, r == c ? 1 : 0, 1e-12);
       }
     }
   }
 }
 
-/// With next to no prior, what was put in comes out. The prior's part of the cost at the truth is all the fit may
-/// leave: 45 angles at most 5 of their deviations off (half of 45 x 25 / 1e8), that is 8 mm x sqrt(2 x 5.6e-6) =
-/// 27 um over all residuals together.
+/// With next to no prior, what was put in comes out. The prior's part of the cost at the truth is all the fit
+/// may leave: 45 angles at most 5 of their deviations off (half of 45 x 25 / 1e8), that is 8 mm x sqrt(2
+/// x 5.6e-6) = 27 um over all residuals together.
 TEST(Fit, PerfectLandmarksAreRecovered) {
   FitOptions options;
   options.prior_sigma = 1e4;
@@ -67,10 +68,10 @@ TEST(Fit, PerfectLandmarksAreRecovered) {
   }
 }
 
-/// With noise as the fit expects it: the least cost cannot lie above the truth's own (one part in a thousand for
-/// ending the descent early), and by the triangle inequality the shape is off by no more than both residuals
-/// together. On average over many hands it must beat its own landmarks, whose mean distance from the truth is
-/// 1.6 deviations.
+/// With noise as the fit expects it: the least cost cannot lie above the truth's own (one part in a thousand
+/// for ending the descent early), and by the triangle inequality the shape is off by no more than both
+/// residuals together. On average over many hands it must beat its own landmarks, whose mean distance from
+/// the truth is 1.6 deviations.
 TEST(Fit, NoiseIsNotFollowed) {
   const FitOptions expected;
   TestDice dice(12);
@@ -87,7 +88,8 @@ TEST(Fit, NoiseIsNotFollowed) {
     const double at_truth = fit_cost(builtin_skeleton(), target, pose_of(hand, truth));
     EXPECT_LT(fit.cost, 1.001 * at_truth) << trial;
     EXPECT_NEAR(fit_cost(builtin_skeleton(), target, fit.pose), fit.cost, 1e-9 * fit.cost);
-    // sum of 21 squared distances <= (sqrt(2 cost) + sqrt(2 cost at truth))^2 sigma^2; mean <= root mean square
+    // sum of 21 squared distances <= (sqrt(2 cost) + sqrt(2 cost at truth))^2 sigma^2; mean <= root mean
+    // square
     const double bound =
         expected.metre_sigma * (std::sqrt(2 * fit.cost) + std::sqrt(2 * at_truth)) / std::sqrt(21.0);
     EXPECT_LT(shape_error(fit.joints, points), bound) << trial;
@@ -134,7 +136,8 @@ TEST(Fit, AWarmStartIsShortAndEndsAtTheSamePlace) {
     EXPECT_LT(shape_error(second.joints, first.joints), 1e-3);
     // The next frame: a few degrees and millimetres on.
     FitStep step{};
-    for (std::size_t n = 0; n < kFitNumbers; ++n) step[n] = (n == 3 || n == 4 ? 0.005 : 0.05) * dice.between(-1, 1);
+    for (std::size_t n = 0; n < kFitNumbers; ++n)
+      step[n] = (n == 3 || n == 4 ? 0.005 : 0.05) * dice.between(-1, 1);
     FitState moved_on = moved(truth, step);
     moved_on.angles = within_limits(moved_on.angles);
     FitTarget later = target_of(hand.points(moved_on), kWebcam);
@@ -208,22 +211,29 @@ std::string error_with(const std::function<void(FitTarget&, HandPose&)>& change)
 }
 
 TEST(Fit, SenselessTargetsAndStartsAreErrors) {
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN(),
+                   kInf = std::numeric_limits<double>::infinity();
   using T = FitTarget;
   using P = HandPose;
   EXPECT_EQ(error_with([](T&, P&) {}), "accepted");
-  EXPECT_THAT(error_with([](T& t, P&) { t.pixels[3][1] = kNan; }), HasSubstr("pixel coordinate of landmark 3 is nan"));
+  EXPECT_THAT(error_with([](T& t, P&) { t.pixels[3][1] = kNan; }),
+              HasSubstr("pixel coordinate of landmark 3 is nan"));
   EXPECT_THAT(error_with([](T& t, P&) { t.pixels[20][0] = -kInf; }), HasSubstr("landmark 20 is -inf"));
-  EXPECT_THAT(error_with([](T& t, P&) { t.metres[7][2] = kInf; }), HasSubstr("world coordinate of landmark 7"));
+  EXPECT_THAT(error_with([](T& t, P&) { t.metres[7][2] = kInf; }),
+              HasSubstr("world coordinate of landmark 7"));
   EXPECT_THAT(error_with([](T& t, P&) { t.pixels[0][0] = 1e9; }), HasSubstr("within +-1000000"));
   EXPECT_THAT(error_with([](T& t, P&) { t.metres[0][0] = 300; }), HasSubstr("within +-10"));
-  EXPECT_THAT(error_with([](T& t, P&) { t.pixels.fill({5, 5}); }), HasSubstr("all 21 landmarks lie at one place"));
-  EXPECT_THAT(error_with([](T& t, P&) { t.metres.fill({}); }), HasSubstr("all 21 landmarks lie at one place"));
+  EXPECT_THAT(error_with([](T& t, P&) { t.pixels.fill({5, 5}); }),
+              HasSubstr("all 21 landmarks lie at one place"));
+  EXPECT_THAT(error_with([](T& t, P&) { t.metres.fill({}); }),
+              HasSubstr("all 21 landmarks lie at one place"));
   EXPECT_THAT(error_with([](T& t, P&) { t.camera.fx = 0; }), HasSubstr("focal length is 0"));
   EXPECT_THAT(error_with([](T& t, P&) { t.camera.fy = -600; }), HasSubstr("focal length is -600"));
   EXPECT_THAT(error_with([](T& t, P&) { t.camera.cx = kNan; }), HasSubstr("centre is (nan"));
-  EXPECT_THAT(error_with([](T&, P& p) { p.rotations[30] = kNan; }), HasSubstr("start.rotations[3][3] is nan"));
-  EXPECT_THAT(error_with([](T&, P& p) { p.rotations.fill(0); }), HasSubstr("start.rotations[0] is not a rotation"));
+  EXPECT_THAT(error_with([](T&, P& p) { p.rotations[30] = kNan; }),
+              HasSubstr("start.rotations[3][3] is nan"));
+  EXPECT_THAT(error_with([](T&, P& p) { p.rotations.fill(0); }),
+              HasSubstr("start.rotations[0] is not a rotation"));
   EXPECT_THAT(error_with([](T&, P& p) {
                 for (std::size_t i = 0; i < 9; ++i) p.rotations[i] = i % 4 == 0 ? -1 : 0;
               }),

@@ -61,8 +61,8 @@ class HandModel {
   PosedHand pose(std::span<const double> rotations, std::span<const double> betas) const;
   /// The joints before any rotation, in MANO order.
   std::array<Vec3, kHandJoints> rest_joints(std::span<const double> betas) const;
-  /// The same with the tips, which are vertices: what fit_hand() bends. A tip moves with its finger's last bone
-  /// here, while in the mesh it also follows joints before that and pose-dependent corrections a little.
+  /// The same with the tips, which are vertices: what fit_hand() bends. A tip moves with its finger's last
+  /// bone here, while in the mesh it also follows joints before that and pose-dependent corrections a little.
   Skeleton skeleton(std::span<const double> betas) const;
 
  private:

@@ -77,6 +77,21 @@ TEST(HandModel, MissingBetasAreZero) {
             model.pose(crooked_pose(), std::array{0.0, 0.0}).vertices);
 }
 
+/// Its rest pose is the flat hand's joints and tip vertices; bent, the model of a skeleton is that skeleton.
+TEST(HandModel, SkeletonIsTheRestPoseWithItsTips) {
+  const HandModel model(full(), "test");
+  const std::array<double, 10> betas = {2, -3};
+  const Skeleton skeleton = model.skeleton(betas);
+  EXPECT_EQ(skeleton.joints, model.rest_joints(betas));
+  const PosedHand flat = model.pose(identity_pose(), betas);
+  for (std::size_t t = 0; t < skeleton.tips.size(); ++t)
+    EXPECT_LT(distance_between(skeleton.tips[t], flat.vertices[model.tips()[t]]), 1e-15) << t;
+  const HandModel plain(skeleton_model(), "test");
+  const HandKeypoints posed = plain.pose(crooked_pose(), {}).keypoints;
+  const HandKeypoints bent = pose_skeleton(plain.skeleton({}), crooked_pose());
+  for (std::size_t i = 0; i < kHandKeypoints; ++i) EXPECT_LT(distance_between(posed[i], bent[i]), 1e-15) << i;
+}
+
 TEST(HandModel, PoseDirectionsFollowTheRotationsOfFingerJoints) {
   const HandModelData data = full();
   const HandModel model(data, "test");

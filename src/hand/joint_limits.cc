@@ -14,9 +14,9 @@ using Eigen::Vector3d;
 using RowMatrix3 = Eigen::Matrix<double, 3, 3, Eigen::RowMajor>;
 
 constexpr std::size_t kThumb = 12;  // the first of the thumb's three
-/// Where a thumb bends that lies flat beside the hand: across the palm and a little before it. Measured on the
-/// generic hand of glb_hand.h: normal to the widest direction of the thumb's cross-section, which is that of
-/// its nail, (-0.50, -0.28, -0.82) at the last bone and (-0.52, -0.19, -0.83) at the one before. The same
+/// Where a thumb bends that lies flat beside the hand: across the palm and a little before it. Measured on
+/// the generic hand of glb_hand.h: normal to the widest direction of the thumb's cross-section, which is that
+/// of its nail, (-0.50, -0.28, -0.82) at the last bone and (-0.52, -0.19, -0.83) at the one before. The same
 /// measure finds +z +-15 degrees as the hinge of the fingers' last joints.
 const Vector3d kThumbBends(-0.5, -0.24, -0.83);
 const Vector3d kFingerHinge(0, 0, 1);
@@ -78,23 +78,24 @@ JointFrames joint_frames(const Skeleton& skeleton) {
 
 const std::array<JointRange, kFingerJoints>& joint_limits() {
   // Knuckles: 45 of extension and 20 of abduction are the Academy's; Kapandji (The Physiology of the Joints,
-  // vol. 1) has up to 30 sideways, most at the little and index finger, and some axial turn that goes with it.
+  // vol. 1) has up to 30 sideways, most at the little and index finger, and some axial turn that goes with
+  // it.
   constexpr JointRange kKnuckle = {degrees(-45, -25, -10), degrees(90, 25, 10)};
   constexpr JointRange kLittleKnuckle = {degrees(-45, -30, -15), degrees(95, 30, 15)};
   // Lin, Wu and Huang (Modeling the Constraints of Human Hand Motion, 2000) have 110 at the middle joint.
   constexpr JointRange kMiddle = {degrees(-5, -5, -5), degrees(110, 5, 5)};
   constexpr JointRange kLast = {degrees(-10, -5, -5), degrees(90, 5, 5)};
-  // The flat template's thumb stands 38 degrees off the index finger: 15 of flexion beyond it are 53 from here,
-  // and 60 of radial abduction (Eaton's reference values, e-hand.com) 22 the other way. 70 before the palm are
-  // 62 from its 8. Opposition turns the pulp towards the fingers by about 40 (Kapandji).
+  // The flat template's thumb stands 38 degrees off the index finger: 15 of flexion beyond it are 53 from
+  // here, and 60 of radial abduction (Eaton's reference values, e-hand.com) 22 the other way. 70 before the
+  // palm are 62 from its 8. Opposition turns the pulp towards the fingers by about 40 (Kapandji).
   constexpr JointRange kThumbBase = {degrees(-22, -62, -40), degrees(53, 15, 15)};
   constexpr JointRange kThumbMiddle = {degrees(-10, -15, -10), degrees(55, 15, 10)};  // 10/55: Eaton
   constexpr JointRange kThumbLast = {degrees(-20, -5, -5), degrees(80, 5, 5)};
   static constexpr std::array<JointRange, kFingerJoints> kLimits = {
-      kKnuckle,       kMiddle, kLast,                          // index
-      kKnuckle,       kMiddle, kLast,                          // middle
-      kLittleKnuckle, kMiddle, kLast,                          // pinky
-      kKnuckle,       kMiddle, kLast,                          // ring
+      kKnuckle,       kMiddle,      kLast,  // index
+      kKnuckle,       kMiddle,      kLast,  // middle
+      kLittleKnuckle, kMiddle,      kLast,  // pinky
+      kKnuckle,       kMiddle,      kLast,  // ring
       kThumbBase,     kThumbMiddle, kThumbLast};
   return kLimits;
 }
@@ -103,7 +104,7 @@ std::array<double, 9> joint_rotation(const JointFrame& frame, const JointAngles&
   const double cf = std::cos(angles.flexion), sf = std::sin(angles.flexion);
   const double ca = std::cos(angles.abduction), sa = std::sin(angles.abduction);
   const double ct = std::cos(angles.twist), st = std::sin(angles.twist);
-  RowMatrix3 turn;  // Rz Ry Rx
+  RowMatrix3 turn;                                                  // Rz Ry Rx
   turn << cf * ca, cf * sa * st - sf * ct, cf * sa * ct + sf * st,  //
       sf * ca, sf * sa * st + cf * ct, sf * sa * ct - cf * st,      //
       -sa, ca * st, ca * ct;

@@ -12,9 +12,10 @@ namespace sinew {
 /// The joints of the fingers: MANO's 1 to 15, the wrist has no limits here.
 inline constexpr std::size_t kFingerJoints = kHandJoints - 1;
 
-/// Radians, all zero in the flat hand. A joint's rotation is Rz(flexion) Ry(abduction) Rx(twist) in its frame:
-/// flexion about an axis that the bone above carries, twist about the bone below, as the ISB recommends (Wu et
-/// al., J. Biomech. 38, 2005). Its singularity, 90 degrees of abduction, lies far beyond every limit.
+/// Radians, all zero in the flat hand. A joint's rotation is Rz(flexion) Ry(abduction) Rx(twist) in its
+/// frame: flexion about an axis that the bone above carries, twist about the bone below, as the ISB
+/// recommends (Wu et al., J. Biomech. 38, 2005). Its singularity, 90 degrees of abduction, lies far beyond
+/// every limit.
 struct JointAngles {
   double flexion = 0;    // positive towards the palm; of the thumb, across the palm
   double abduction = 0;  // positive towards the little finger; of the thumb, towards the back of the hand
@@ -37,10 +38,10 @@ struct JointRange {
   JointAngles low, high;
 };
 
-/// Of joints 1 to 15. Flexion and extension are the norms of the American Academy of Orthopaedic Surgeons (Joint
-/// Motion, 1965: fingers 90/45, 100/0, 90/0; thumb 15/20 and abduction 70, 50/0, 80/20), widened where other
-/// sources measure more (joint_limits.cc says which); rotation out of the hinge's plane is what soft joints
-/// give way.
+/// Of joints 1 to 15. Flexion and extension are the norms of the American Academy of Orthopaedic Surgeons
+/// (Joint Motion, 1965: fingers 90/45, 100/0, 90/0; thumb 15/20 and abduction 70, 50/0, 80/20), widened where
+/// other sources measure more (joint_limits.cc says which); rotation out of the hinge's plane is what soft
+/// joints give way.
 const std::array<JointRange, kFingerJoints>& joint_limits();
 
 /// Row-major 3x3 of a joint in the template's axes.

@@ -90,8 +90,8 @@ TEST(JointLimits, SignsAreAnatomys) {
   for (const std::size_t tip : {8U, 12U, 16U, 20U}) EXPECT_LT(aside[tip][2], flat[tip][2] - 0.02) << tip;
 }
 
-/// The thumb's own axes: flexed, its tip crosses the palm and stays before it; abducted the other way it leaves
-/// the palm's plane.
+/// The thumb's own axes: flexed, its tip crosses the palm and stays before it; abducted the other way it
+/// leaves the palm's plane.
 TEST(JointLimits, TheThumbBendsAcrossThePalm) {
   const auto path = shared_file("data/hand_mesh/webxr_generic_hand/right.glb");
   const Skeleton skeleton =

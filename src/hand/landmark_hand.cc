@@ -17,8 +17,8 @@ std::array<double, 9> towards_ray(double u, double v) {
   return {1 - k * x * x, -k * x * y, x, -k * x * y, 1 - k * y * y, y, -x, -y, z};
 }
 
-/// The landmark network sees a crop and knows nothing of where it was cut: its world landmarks are turned as if
-/// the hand stood on the optical axis. Turned with the line of sight to the hand's middle they are in the
+/// The landmark network sees a crop and knows nothing of where it was cut: its world landmarks are turned as
+/// if the hand stood on the optical axis. Turned with the line of sight to the hand's middle they are in the
 /// camera's own axes. That is a tenth of a degree with the original's camera, 30 degrees at the border of a
 /// wide angle.
 void turn_to_camera(FitTarget& target) {
@@ -77,7 +77,8 @@ void place(const HandModel* model, HandResult& result) {
 
 }  // namespace
 
-HandResult pose_landmarks(const FoundHand& found, const LandmarkHandOptions& options, const HandResult* last) {
+HandResult pose_landmarks(const FoundHand& found, const LandmarkHandOptions& options,
+                          const HandResult* last) {
   HandResult result;
   result.box = found.box;
   result.found = found;

@@ -20,8 +20,8 @@ struct LandmarkHandOptions {
 /// Every field means what it means for HaMeR's hands: rotmats are a right hand's, of a left hand they
 /// describe its mirror image; betas are zero and `scale` says the size instead; cam belongs to the crop of
 /// found.box. `found`, `fit_error_px` are filled, timings are not. A mirrored frame's found hand gives the
-/// exact mirror image. `last`, the same hand one frame before under the same options, is where the fit then begins.
-/// joints_2d count as found.landmarks do. Throws Error as fit_hand() and crop_geometry() do.
+/// exact mirror image. `last`, the same hand one frame before under the same options, is where the fit then
+/// begins. joints_2d count as found.landmarks do. Throws Error as fit_hand() and crop_geometry() do.
 HandResult pose_landmarks(const FoundHand& found, const LandmarkHandOptions& options,
                           const HandResult* last = nullptr);
 

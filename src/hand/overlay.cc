@@ -84,7 +84,8 @@ void draw_all(Image& frame, std::span<const HandResult> results, const HandModel
   meshes.reserve(results.size());  // instances point into it
   for (const HandResult& result : results) {
     if (!same_camera(result.camera, results.front().camera)) {
-      throw fail(ErrorCode::kMismatch, "hands of one picture under different cameras: focal lengths {} and {}",
+      throw fail(ErrorCode::kMismatch,
+                 "hands of one picture under different cameras: focal lengths {} and {}",
                  results.front().camera.fx, result.camera.fx);
     }
     if (model == nullptr || result.vertices.empty()) continue;
@@ -92,8 +93,7 @@ void draw_all(Image& frame, std::span<const HandResult> results, const HandModel
     instances.push_back({&meshes.back(), result.cam_t_full});
   }
   if (!instances.empty()) {
-    compose(frame,
-            render(instances, render_camera(results.front().camera), frame.width, frame.height));
+    compose(frame, render(instances, render_camera(results.front().camera), frame.width, frame.height));
   }
   for (const HandResult& result : results) {
     if (boxes) draw_box_of(frame, result.box);

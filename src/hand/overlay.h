@@ -28,8 +28,9 @@ void draw_skeleton(Image& image, const std::array<Vec2, kHandKeypoints>& points,
 void draw_hand(Image& frame, const HandResult& result);
 
 /// All hands of one photo as the original's full-frame picture: one scene, so that nearer hands hide farther
-/// ones. Hands without a mesh (or all, when `model` is null) get their skeleton. `boxes` adds the boxes, green
-/// for right hands, red for left ones. Throws Error (kMismatch) when the results have different cameras.
+/// ones. Hands without a mesh (or all, when `model` is null) get their skeleton. `boxes` adds the boxes,
+/// green for right hands, red for left ones. Throws Error (kMismatch) when the results have different
+/// cameras.
 void draw_all(Image& frame, std::span<const HandResult> results, const HandModel* model, bool boxes = false);
 
 }  // namespace sinew

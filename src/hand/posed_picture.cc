@@ -54,15 +54,26 @@ class Dice {
   std::uint64_t seed_;
 };
 
-enum Question : std::uint64_t { kStyle, kSide, kTurn, kTilt, kRoll, kSpread, kPlaceX, kPlaceY, kCloth, kWall };
+enum Question : std::uint64_t {
+  kStyle,
+  kSide,
+  kTurn,
+  kTilt,
+  kRoll,
+  kSpread,
+  kPlaceX,
+  kPlaceY,
+  kCloth,
+  kWall
+};
 constexpr std::uint64_t kFingerQuestions = 100;
 
 /// 0 straight, 1 a fist.
 double curl(const Dice& dice, std::uint64_t finger) {
   const double u = dice(kFingerQuestions + finger, 0, 1);
   const double style = dice(kStyle, 0, 3);
-  if (style < 1) return 0.05 + 0.17 * u;               // open
-  if (style < 2) return 0.12 + 0.22 * u;               // relaxed
+  if (style < 1) return 0.05 + 0.17 * u;                       // open
+  if (style < 2) return 0.12 + 0.22 * u;                       // relaxed
   return u < 0.62 ? 0.04 + 0.2 * u : 0.45 + 0.7 * (u - 0.62);  // some fingers bent
 }
 
@@ -82,8 +93,8 @@ std::array<Mat3, kHandJoints> pose(const Dice& dice) {
   for (std::size_t finger = 0; finger < 4; ++finger) {
     const double c = curl(dice, finger);
     const std::size_t first = 1 + 3 * finger;
-    out[first] = times(rotation({0, 1, 0}, spread * kSpreads[finger] * (1 - c)),
-                       rotation({0, 0, 1}, 0.02 + 1.1 * c));
+    out[first] =
+        times(rotation({0, 1, 0}, spread * kSpreads[finger] * (1 - c)), rotation({0, 0, 1}, 0.02 + 1.1 * c));
     out[first + 1] = rotation({0, 0, 1}, 0.04 + 1.45 * c);
     out[first + 2] = rotation({0, 0, 1}, 0.02 + 0.80 * c);
   }
@@ -157,7 +168,8 @@ Painted paint_hand(const HandModel& model, const Scene& scene, std::uint64_t see
   out.colours.reserve(rest.size());
   for (std::size_t v = 0; v < rest.size(); ++v) {
     const SkinPoint skin = texture.at(rest[v], in_double(rest_normals[v]));
-    out.colours.push_back(in_float(light.shade(in_double(out.mesh.vertices[v]), in_double(normals[v]), skin)));
+    out.colours.push_back(
+        in_float(light.shade(in_double(out.mesh.vertices[v]), in_double(normals[v]), skin)));
   }
   return out;
 }
@@ -180,7 +192,8 @@ Painted paint_sleeve(const Scene& scene, const Dice& dice) {
       const double turn = 2 * std::numbers::pi * s / kSegments;
       // Folds across the cloth.
       const Vec3 at = {ring.along, std::cos(turn), std::sin(turn)};
-      const double fold = 0.0016 * smooth_noise(11, at * Vec3{60, 1.3, 1.3}) * std::min(1.0, ring.along / 0.02);
+      const double fold =
+          0.0016 * smooth_noise(11, at * Vec3{60, 1.3, 1.3}) * std::min(1.0, ring.along / 0.02);
       const Vec3 p = middle + Vec3{ring.along, (0.0195 * ring.width + fold) * at[1],
                                    (0.0272 * ring.width + fold) * at[2]};
       out.mesh.vertices.push_back(in_float(scene.place(times(scene.root, p - wrist) + wrist)));
@@ -215,7 +228,8 @@ Vec3 background(const Dice& dice, double u, double v, double aspect) {
   Vec3 colour = wall * (0.62 + 0.42 * glow + 0.05 * soft + 0.006 * grain);
   // A shelf out of focus, low in the picture.
   const double shelf = smooth_step(0.80, 0.84, v + 0.015 * soft);
-  return mix(colour, Vec3{0.36, 0.28, 0.22} * (0.7 + 0.3 * glow + 0.06 * smooth_noise(25, at * Vec3{2, 20, 1})),
+  return mix(colour,
+             Vec3{0.36, 0.28, 0.22} * (0.7 + 0.3 * glow + 0.06 * smooth_noise(25, at * Vec3{2, 20, 1})),
              0.85 * shelf);
 }
 
@@ -224,7 +238,8 @@ void blur(std::vector<float>& values, int width, int height, int radius) {
   std::vector<float> line;
   const auto along = [&](std::size_t start, std::size_t step, int count) {
     line.resize(static_cast<std::size_t>(count));
-    for (int i = 0; i < count; ++i) line[static_cast<std::size_t>(i)] = values[start + step * static_cast<std::size_t>(i)];
+    for (int i = 0; i < count; ++i)
+      line[static_cast<std::size_t>(i)] = values[start + step * static_cast<std::size_t>(i)];
     double sum = 0;
     const auto at = [&](int i) -> double {
       return line[static_cast<std::size_t>(std::clamp(i, 0, count - 1))];
@@ -237,8 +252,10 @@ void blur(std::vector<float>& values, int width, int height, int radius) {
     }
   };
   for (int pass = 0; pass < 3; ++pass) {
-    for (int y = 0; y < height; ++y) along(static_cast<std::size_t>(y) * static_cast<std::size_t>(width), 1, width);
-    for (int x = 0; x < width; ++x) along(static_cast<std::size_t>(x), static_cast<std::size_t>(width), height);
+    for (int y = 0; y < height; ++y)
+      along(static_cast<std::size_t>(y) * static_cast<std::size_t>(width), 1, width);
+    for (int x = 0; x < width; ++x)
+      along(static_cast<std::size_t>(x), static_cast<std::size_t>(width), height);
   }
 }
 
@@ -261,10 +278,11 @@ Image paint_background(const Layer& layer, const Dice& dice, double unit_px) {
   Image out(width, height);
   for (int y = 0; y < height; ++y) {
     for (int x = 0; x < width; ++x) {
-      const double shade = shadow[static_cast<std::size_t>(y) * static_cast<std::size_t>(width) + static_cast<std::size_t>(x)];
-      const Vec3 colour = background(dice, (x + 0.5) / width, (y + 0.5) / height,
-                                     static_cast<double>(width) / height) *
-                          (1 - 0.30 * shade);
+      const double shade =
+          shadow[static_cast<std::size_t>(y) * static_cast<std::size_t>(width) + static_cast<std::size_t>(x)];
+      const Vec3 colour =
+          background(dice, (x + 0.5) / width, (y + 0.5) / height, static_cast<double>(width) / height) *
+          (1 - 0.30 * shade);
       for (std::size_t c = 0; c < 3; ++c) {
         out.pixel(x, y)[c] = static_cast<std::uint8_t>(std::lround(255 * std::clamp(colour[c], 0.0, 1.0)));
       }

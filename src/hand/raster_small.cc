@@ -8,12 +8,11 @@ namespace sinew::raster {
 namespace {
 
 constexpr Floats samples(std::size_t axis, std::size_t half) {
-  Floats out{};
-  for (std::size_t i = 0; i < 4; ++i) out[i] = static_cast<float>(kSamples[4 * half + i][axis]);
-  return out;
+  const auto at = [&](std::size_t i) { return static_cast<float>(kSamples[4 * half + i][axis]); };
+  return Floats{at(0), at(1), at(2), at(3)};
 }
-const std::array<Floats, 2> kSampleX = {samples(0, 0), samples(0, 1)};
-const std::array<Floats, 2> kSampleY = {samples(1, 0), samples(1, 1)};
+constexpr std::array<Floats, 2> kSampleX = {samples(0, 0), samples(0, 1)};
+constexpr std::array<Floats, 2> kSampleY = {samples(1, 0), samples(1, 1)};
 
 }  // namespace
 
@@ -89,8 +88,8 @@ void Tile::draw_small(const Triangle& triangle, const Box& box, std::int32_t num
       // Triangles that are seen edge on are steep: no sample leaves the depths of the vertices.
       if (std::min(centre + depth.reach, depth.nearest) <= farthest_[at]) continue;
       for (std::size_t half = 0; half < 2; ++half) {
-        const Floats here = smaller(larger(all(centre) + depth.offset[half], all(depth.farthest)),
-                                    all(depth.nearest));
+        const Floats here =
+            smaller(larger(all(centre) + depth.offset[half], all(depth.farthest)), all(depth.nearest));
         put(at, half, here, setup.inside(value, half), numbers);
       }
       farthest_[at] = pixels_[at].farthest();

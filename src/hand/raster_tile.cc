@@ -292,9 +292,9 @@ struct Tile::Parts {
       const std::array<Floats, 3> values = {queue.values[0][four], queue.values[1][four],
                                             queue.values[2][four]};
       const Shades shades =
-          &queue == &lit ? raster::lit(values, {queue.colours[0][four], queue.colours[1][four],
-                                                queue.colours[2][four]})
-                         : raster::unlit(values);
+          &queue == &lit
+              ? raster::lit(values, {queue.colours[0][four], queue.colours[1][four], queue.colours[2][four]})
+              : raster::unlit(values);
       for (std::size_t i = 4 * four; i < std::min(4 * four + 4, queue.size); ++i) {
         auto& sum = total[static_cast<std::size_t>(queue.column[i])];
         for (std::size_t k = 0; k < 3; ++k) sum[k] += queue.count[i] * shades[k][i % 4];

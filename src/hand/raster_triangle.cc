@@ -33,8 +33,7 @@ Corner crossing(const Corner& in, double in_distance, const Corner& out, double 
   Corner cut;
   for (std::size_t i = 0; i < 3; ++i) {
     cut.position[i] = in.position[i] + t * (out.position[i] - in.position[i]);
-    cut.value[i] =
-        static_cast<float>(in.value[i] + t * (static_cast<double>(out.value[i]) - in.value[i]));
+    cut.value[i] = static_cast<float>(in.value[i] + t * (static_cast<double>(out.value[i]) - in.value[i]));
   }
   return cut;
 }

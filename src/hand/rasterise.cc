@@ -188,8 +188,8 @@ void clear(Layer& layer, int width, int height) {
   } else {
     const auto columns = static_cast<std::size_t>(layer.drawn.x1 - layer.drawn.x0);
     for (int y = layer.drawn.y0; y < layer.drawn.y1; ++y) {
-      const std::size_t at =
-          static_cast<std::size_t>(y) * static_cast<std::size_t>(width) + static_cast<std::size_t>(layer.drawn.x0);
+      const std::size_t at = static_cast<std::size_t>(y) * static_cast<std::size_t>(width) +
+                             static_cast<std::size_t>(layer.drawn.x0);
       std::fill_n(&layer.rgba[4 * at], 4 * columns, std::uint8_t{0});
       std::fill_n(&layer.depth[at], columns, Layer::kNothing);
     }

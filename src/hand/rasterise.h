@@ -48,7 +48,7 @@ struct Layer {
   int width = 0, height = 0;
   std::vector<std::uint8_t> rgba;  // 4 per pixel, not premultiplied; alpha is the covered part of the pixel
   std::vector<float>
-      depth;  // z in metres of the nearest thing seen in the pixel, kNothing where there is none
+      depth;        // z in metres of the nearest thing seen in the pixel, kNothing where there is none
   PixelRect drawn;  // beyond it nothing is: rgba 0, depth kNothing
 
   const std::uint8_t* pixel(int x, int y) const {

@@ -76,8 +76,7 @@ TEST(VertexColours, AreLinearInSpaceAndUnlit) {
   Mesh slope;
   for (const auto& [x, z] : {std::pair{0.0, 1.0}, std::pair{64.0, 4.0}}) {
     for (const double y : {0.0, 64.0}) {
-      slope.vertices.push_back(
-          {static_cast<float>(x * z), static_cast<float>(y * z), static_cast<float>(z)});
+      slope.vertices.push_back({static_cast<float>(x * z), static_cast<float>(y * z), static_cast<float>(z)});
     }
   }
   slope.faces = {{0, 1, 2}, {1, 3, 2}};

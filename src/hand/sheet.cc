@@ -15,13 +15,16 @@ namespace {
 
 /// A square of the frame, in pixels from the frame's corner, and its magnification.
 struct Square {
-  double x0, y0, size, scale;
+  double x0, y0, scale;
 };
 
-Square square_of(const Image& frame, const HandResult& result, int side) {
+Square square_of(const Image& frame, const HandResult& result, const SheetOptions& options) {
   check_frame(frame);
-  if (side < 16 || side > 2048) {
-    throw fail(ErrorCode::kUsage, "a sheet with panels of {} pixels: 16 to 2048 are possible", side);
+  if (options.side < 16 || options.side > 2048) {
+    throw fail(ErrorCode::kUsage, "a sheet with panels of {} pixels: 16 to 2048 are possible", options.side);
+  }
+  if (!(options.zoom >= 1 && options.zoom <= 4)) {
+    throw fail(ErrorCode::kUsage, "a sheet's zoom of {}: 1 to 4 are possible", options.zoom);
   }
   const CropGeometry& g = result.geometry;
   // Written so that NaN fails.
@@ -30,7 +33,8 @@ Square square_of(const Image& frame, const HandResult& result, int side) {
     throw fail(ErrorCode::kUsage, "a sheet of a square of {} pixels about ({}, {})", g.box_size, g.center_x,
                g.center_y);
   }
-  return {g.center_x - g.box_size / 2, g.center_y - g.box_size / 2, g.box_size, side / g.box_size};
+  const double size = g.box_size / options.zoom;
+  return {g.center_x - size / 2, g.center_y - size / 2, options.side / size};
 }
 
 /// The panel's pixels that meet the frame along one axis, and what they show of it.
@@ -94,8 +98,8 @@ Image side_by_side(const std::vector<Image>& panels) {
   std::ranges::fill(out.rgb, std::uint8_t{255});
   for (int i = 0; i < count; ++i) {
     for (int y = 0; y < side; ++y) {
-      std::copy_n(panels[static_cast<std::size_t>(i)].pixel(0, y), std::size_t{3} * static_cast<std::size_t>(side),
-                  out.pixel(i * (side + kSheetGap), y));
+      std::copy_n(panels[static_cast<std::size_t>(i)].pixel(0, y),
+                  std::size_t{3} * static_cast<std::size_t>(side), out.pixel(i * (side + kSheetGap), y));
     }
   }
   return out;
@@ -106,7 +110,7 @@ Image side_by_side(const std::vector<Image>& panels) {
 Image draw_sheet(const Image& frame, const HandResult& result, const HandModel* model,
                  const SheetOptions& options) {
   const int side = options.side;
-  const Square square = square_of(frame, result, side);
+  const Square square = square_of(frame, result, options);
   std::vector<Image> panels = {photo_panel(frame, square, side)};
   if (model != nullptr && !result.vertices.empty()) {
     const Mesh mesh = mesh_of(result, *model);

@@ -40,7 +40,8 @@ Image panel(const Image& sheet, int number, int side) {
 
 std::size_t count_differences(const Image& a, const Image& b, int more_than = 0) {
   std::size_t different = 0;
-  for (std::size_t i = 0; i < a.rgb.size(); ++i) different += std::abs(a.rgb[i] - b.rgb[i]) > more_than ? 1 : 0;
+  for (std::size_t i = 0; i < a.rgb.size(); ++i)
+    different += std::abs(a.rgb[i] - b.rgb[i]) > more_than ? 1 : 0;
   return different;
 }
 
@@ -48,7 +49,7 @@ TEST(Sheet, HasFourPanels) {
   const HandModel model(capsule_model(), "test");
   const Image frame = ramp(320, 240);
   const HandResult result = capsule_result(model, true);
-  const Image sheet = draw_sheet(frame, result, &model, {kSide});
+  const Image sheet = draw_sheet(frame, result, &model, {kSide, 1});
   EXPECT_EQ(sheet.width, 4 * kSide + 3 * kSheetGap);
   EXPECT_EQ(sheet.height, kSide);
   const Image photo = panel(sheet, 0, kSide);
@@ -76,7 +77,7 @@ TEST(Sheet, MeshAndSkeletonLieOverEachOther) {
   const HandModel model(capsule_model(), "test");
   const HandResult result = capsule_result(model, true);
   Image frame(320, 240);
-  const Image sheet = draw_sheet(frame, result, &model, {256});
+  const Image sheet = draw_sheet(frame, result, &model, {256, 1});
   const Image overlay = panel(sheet, 1, 256);
   for (std::size_t i = 0; i < kHandKeypoints; ++i) {
     const bool is_tip = i > 0 && i % 4 == 0;  // on the outline
@@ -92,8 +93,8 @@ TEST(Sheet, MeshAndSkeletonLieOverEachOther) {
 TEST(Sheet, MirroredHandsGiveMirroredPanels) {
   const HandModel model(capsule_model(), "test");
   const Image frame = ramp(320, 240);
-  const Image right = draw_sheet(frame, capsule_result(model, true), &model, {kSide});
-  const Image left = draw_sheet(mirrored_image(frame), capsule_result(model, false), &model, {kSide});
+  const Image right = draw_sheet(frame, capsule_result(model, true), &model, {kSide, 1});
+  const Image left = draw_sheet(mirrored_image(frame), capsule_result(model, false), &model, {kSide, 1});
   for (int i = 0; i < 4; ++i) {
     const Image a = mirrored_image(panel(right, i, kSide));
     const Image b = panel(left, i, kSide);
@@ -106,8 +107,8 @@ TEST(Sheet, MirroredHandsGiveMirroredPanels) {
   }
   // The mesh of panel 2, on a frame that is its own mirror image.
   Image plain(320, 240);
-  const Image first = draw_sheet(plain, capsule_result(model, true), &model, {kSide});
-  const Image second = draw_sheet(plain, capsule_result(model, false), &model, {kSide});
+  const Image first = draw_sheet(plain, capsule_result(model, true), &model, {kSide, 1});
+  const Image second = draw_sheet(plain, capsule_result(model, false), &model, {kSide, 1});
   EXPECT_EQ(mirrored_image(panel(first, 1, kSide)).rgb, panel(second, 1, kSide).rgb);
 }
 
@@ -115,13 +116,13 @@ TEST(Sheet, WithoutAMeshThereAreTwoPanels) {
   const HandModel model(capsule_model(), "test");
   const Image frame = ramp(320, 240);
   HandResult result = capsule_result(model, true);
-  const Image whole = draw_sheet(frame, result, &model, {kSide});
-  const Image none = draw_sheet(frame, result, nullptr, {kSide});
+  const Image whole = draw_sheet(frame, result, &model, {kSide, 1});
+  const Image none = draw_sheet(frame, result, nullptr, {kSide, 1});
   EXPECT_EQ(none.width, 2 * kSide + kSheetGap);
   EXPECT_EQ(panel(none, 0, kSide).rgb, panel(whole, 0, kSide).rgb);
   EXPECT_EQ(panel(none, 1, kSide).rgb, panel(whole, 3, kSide).rgb);
   result.vertices.clear();
-  EXPECT_EQ(draw_sheet(frame, result, &model, {kSide}).rgb, none.rgb);
+  EXPECT_EQ(draw_sheet(frame, result, &model, {kSide, 1}).rgb, none.rgb);
 }
 
 TEST(Sheet, SquaresMayLieAnywhere) {
@@ -132,11 +133,21 @@ TEST(Sheet, SquaresMayLieAnywhere) {
        {CropGeometry{-500, 40, 100}, CropGeometry{0, 0, 65536}, CropGeometry{319.9F, 239.9F, 3},
         CropGeometry{160, 120, 0.25}, CropGeometry{320.25F, 100, 0.5}, CropGeometry{1e6F, -1e6F, 10}}) {
     result.geometry = geometry;
-    EXPECT_EQ(draw_sheet(frame, result, &model, {32}).height, 32);
+    EXPECT_EQ(draw_sheet(frame, result, &model, {32, 1}).height, 32);
   }
   result.geometry = {-500, 40, 100};
-  const Image outside = panel(draw_sheet(frame, result, nullptr, {32}), 0, 32);
+  const Image outside = panel(draw_sheet(frame, result, nullptr, {32, 1}), 0, 32);
   for (std::size_t i = 0; i < outside.rgb.size(); ++i) ASSERT_EQ(outside.rgb[i], kGreyPad[i % 3]);
+}
+
+TEST(Sheet, ZoomShowsTheMiddle) {
+  const HandModel model(capsule_model(), "test");
+  const Image frame = ramp(320, 240);
+  const HandResult result = capsule_result(model, true);
+  HandResult narrow = result;
+  narrow.geometry.box_size = result.geometry.box_size / 2;
+  EXPECT_EQ(draw_sheet(frame, result, &model, {kSide, 2}).rgb,
+            draw_sheet(frame, narrow, &model, {kSide, 1}).rgb);
 }
 
 TEST(Sheet, RefusesWhatIsNoSquare) {
@@ -147,10 +158,11 @@ TEST(Sheet, RefusesWhatIsNoSquare) {
   EXPECT_THROW(draw_sheet(Image(), result, &model), Error);
   EXPECT_THROW(draw_sheet(frame, result, &model, {15}), Error);
   EXPECT_THROW(draw_sheet(frame, result, &model, {2049}), Error);
+  EXPECT_THROW(draw_sheet(frame, result, &model, {384, 0.9}), Error);
+  EXPECT_THROW(draw_sheet(frame, result, &model, {384, static_cast<double>(nan)}), Error);
   for (const CropGeometry& geometry :
        {CropGeometry{nan, 0, 10}, CropGeometry{0, nan, 10}, CropGeometry{0, 0, 0}, CropGeometry{0, 0, -1},
-        CropGeometry{0, 0, nan}, CropGeometry{0, 0, 1e9},
-        CropGeometry{2e6F, 0, 10}}) {
+        CropGeometry{0, 0, nan}, CropGeometry{0, 0, 1e9}, CropGeometry{2e6F, 0, 10}}) {
     result.geometry = geometry;
     EXPECT_THROW(draw_sheet(frame, result, &model), Error);
   }

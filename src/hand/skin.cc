@@ -71,8 +71,8 @@ void SkinTexture::add_palm(const HandKeypoints& k) {
   add_curve(start, mix(k[9], k[0], 0.42) + radial * 0.004, mix(k[0], k[1], 0.30), 0.0010);
   const Vec3 back = unit(k[0] - k[9]);
   for (const double at : {0.004, 0.009}) {
-    add_curve(k[0] + back * at - radial * 0.022, k[0] + back * (at + 0.004), k[0] + back * at + radial * 0.022,
-              0.0007);
+    add_curve(k[0] + back * at - radial * 0.022, k[0] + back * (at + 0.004),
+              k[0] + back * at + radial * 0.022, 0.0007);
   }
   spots_.push_back({mix(k[1], k[2], 0.4), 0.016, 0.35});
   spots_.push_back({mix(k[0], k[17], 0.5), 0.016, 0.45});
@@ -118,7 +118,8 @@ double SkinTexture::crease(const Vec3& position, const Vec3& normal) const {
 /// 0 to 1: finger tips, knuckles and the cushions of the palm are redder.
 double SkinTexture::blush(const Vec3& position) const {
   double most = 0;
-  for (const Spot& spot : spots_) most = std::max(most, spot.strength * bell(norm(position - spot.at) / spot.reach));
+  for (const Spot& spot : spots_)
+    most = std::max(most, spot.strength * bell(norm(position - spot.at) / spot.reach));
   return most;
 }
 
@@ -130,7 +131,8 @@ double SkinTexture::nail(const Vec3& position, const Vec3& normal) const {
     if (norm(from) > 0.016 * nail.size) continue;
     const double length = (dot(from, nail.along) + 0.0055 * nail.size) / (0.0062 * nail.size);
     const double across = dot(from, cross(nail.along, nail.back)) / (0.0056 * nail.size);
-    const double inside = 1 - smooth_step(0.80, 1.0, std::pow(std::abs(length), 3) + std::pow(std::abs(across), 3));
+    const double inside =
+        1 - smooth_step(0.80, 1.0, std::pow(std::abs(length), 3) + std::pow(std::abs(across), 3));
     most = std::max(most, inside * smooth_step(0.1, 0.35, dot(normal, nail.back)));
   }
   return most;
@@ -205,8 +207,10 @@ double HandLight::key_visibility(const Vec3& position) const {
     if (along <= 0) continue;
     const double beside = norm(way - kKey * along);
     const double soft = 0.004 + 0.25 * along;
-    const double here = (1 - smooth_step(ball.radius - soft, ball.radius + soft, beside)) *
-                        smooth_step(0.6 * ball.radius, 1.4 * ball.radius, along);
+    const double here =
+        (1 - smooth_step(ball.radius - soft, ball.radius + soft, beside)) *
+        smooth_step(0.6 * ball.radius, 1.4 * ball.radius, along) *
+        smooth_step(1.1, 1.7, norm(way) / ball.radius);  // the point's own flesh has its normal
     hidden = std::max(hidden, here);
   }
   return 1 - 0.85 * hidden;  // the box is large

@@ -47,7 +47,8 @@ TEST(SkinTexture, HasCreasesOnThePalmAndNailsOnTheBack) {
     const Vec3 along = unit(rest[joint + 1] - rest[joint]);
     const auto at = [&](double shift) { return rest[joint] + along * shift + Vec3{0, -0.007, 0}; };
     double fold = 9;
-    for (double shift = -0.0012; shift <= 0.0012; shift += 0.0002) fold = std::min(fold, brightness(at(shift), -1));
+    for (double shift = -0.0012; shift <= 0.0012; shift += 0.0002)
+      fold = std::min(fold, brightness(at(shift), -1));
     EXPECT_LT(fold, 0.88 * brightness(at(-0.006), -1)) << joint;
     EXPECT_LT(fold, 0.88 * brightness(at(0.006), -1)) << joint;
   }

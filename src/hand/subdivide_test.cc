@@ -46,11 +46,10 @@ TEST(Subdivide, ABallGetsRounder) {
   subdivide(ball, carried);
   EXPECT_EQ(ball.faces.size(), 4 * faces);
   EXPECT_EQ(ball.vertices.size(), vertices + faces * 3 / 2) << "one for each edge of a closed mesh";
-  // Chords of 30 degrees have their middles at cos(15 degrees) = 0.966; the bulge takes most of that away.
-  for (std::size_t v = vertices; v < ball.vertices.size(); ++v) {
-    EXPECT_GT(length_of(ball.vertices[v]), 0.985);
-    EXPECT_LT(length_of(ball.vertices[v]), 1.010);
-  }
+  // Chords of up to 40 degrees have their middles at 0.94 to 0.97; the bulge leaves h^4/6 of that, h half the
+  // angle, and what the normals of facets are off.
+  for (std::size_t v = vertices; v < ball.vertices.size(); ++v)
+    EXPECT_NEAR(length_of(ball.vertices[v]), 1, 0.01);
   // Closed: each edge is used once in each direction.
   std::map<std::pair<std::uint32_t, std::uint32_t>, int> edges;
   for (const Face& f : ball.faces) {

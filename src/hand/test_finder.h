@@ -116,7 +116,8 @@ inline std::vector<Spot> spots(std::span<const float> rgb, int side, bool red) {
       });
       if (spot == found.end()) spot = found.insert(found.end(), Spot{at, 0, p[2] > 0.5F});
       ++spot->count;
-      for (std::size_t axis = 0; axis < 2; ++axis) spot->at[axis] += (at[axis] - spot->at[axis]) / spot->count;
+      for (std::size_t axis = 0; axis < 2; ++axis)
+        spot->at[axis] += (at[axis] - spot->at[axis]) / spot->count;
     }
   }
   return found;
@@ -127,9 +128,7 @@ inline std::vector<std::pair<Spot, Spot>> dot_hands(std::span<const float> rgb, 
   std::vector<std::pair<Spot, Spot>> hands;
   const std::vector<Spot> knuckles = spots(rgb, side, false);
   for (const Spot& wrist : spots(rgb, side, true)) {
-    const auto away = [&](const Spot& s) {
-      return std::hypot(s.at[0] - wrist.at[0], s.at[1] - wrist.at[1]);
-    };
+    const auto away = [&](const Spot& s) { return std::hypot(s.at[0] - wrist.at[0], s.at[1] - wrist.at[1]); };
     const auto nearest = std::min_element(knuckles.begin(), knuckles.end(),
                                           [&](const Spot& a, const Spot& b) { return away(a) < away(b); });
     if (nearest != knuckles.end()) hands.emplace_back(wrist, *nearest);
@@ -137,7 +136,7 @@ inline std::vector<std::pair<Spot, Spot>> dot_hands(std::span<const float> rgb, 
   return hands;
 }
 
-/// Sees dot hands of more than `least` red pixels; the larger, the surer: logit (count - 20)/50.
+/// Sees dot hands, the larger the surer: the logit is (red pixels - 6)/20.
 inline void see_palms(std::span<const float> rgb, FakeNetwork::Outputs& out) {
   using namespace mediapipe;
   const auto anchors = palm_anchors();
@@ -156,7 +155,7 @@ inline void see_palms(std::span<const float> rgb, FakeNetwork::Outputs& out) {
       box[2] = box[3] = static_cast<float>(length);
       for (std::size_t k = 0; k < kPalmPoints; ++k) offset(wrist.at[0], wrist.at[1], box + 4 + 2 * k);
       offset(knuckle.at[0], knuckle.at[1], box + 4 + 2 * kPalmMiddle);
-      out[1][anchor] = static_cast<float>((wrist.count - 20) / 50.0 - apart);
+      out[1][anchor] = static_cast<float>((wrist.count - 6) / 20.0 - apart / 4);
       anchor += 7;
     }
   }
@@ -192,9 +191,8 @@ inline void see_landmarks(std::span<const float> rgb, FakeNetwork::Outputs& out)
 
 inline std::unique_ptr<Session> fake_palm(FakeNetwork::Compute compute = see_palms,
                                           DType dtype = DType::kF32) {
-  return std::make_unique<FakeNetwork>(mediapipe::kPalmSide,
-                                       std::vector<Shape>{{1, 2016, 18}, {1, 2016, 1}}, std::move(compute),
-                                       dtype);
+  return std::make_unique<FakeNetwork>(mediapipe::kPalmSide, std::vector<Shape>{{1, 2016, 18}, {1, 2016, 1}},
+                                       std::move(compute), dtype);
 }
 
 inline std::unique_ptr<Session> fake_landmark(FakeNetwork::Compute compute = see_landmarks,

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "hand/json_text.h"
+#include "io/json_text.h"
 #include "io/mapped_file.h"
 
 namespace sinew {

@@ -166,8 +166,8 @@ std::array<double, 2> frame_point(const FrameSquare& square, double u, double v)
 bool in_reach(const FrameSquare& square) {
   constexpr double kFarthest = 1e6;
   // NaN fails every comparison.
-  return std::abs(square.center_x) <= kFarthest && std::abs(square.center_y) <= kFarthest && square.side > 0 &&
-         square.side <= kFarthest && std::abs(square.angle) <= kFarthest;
+  return std::abs(square.center_x) <= kFarthest && std::abs(square.center_y) <= kFarthest &&
+         square.side > 0 && square.side <= kFarthest && std::abs(square.angle) <= kFarthest;
 }
 
 void sample_square(const Image& frame, const FrameSquare& square, int size, Border border, float* out) {

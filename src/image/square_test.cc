@@ -106,7 +106,8 @@ TEST(SampleSquare, AveragesWhereCellsAreLarge) {
         for (int y = 0; y < k; ++y) {
           for (int x = 0; x < k; ++x) sum += frame.pixel((2 + i) * k + x, (1 + j) * k + y)[1];
         }
-        EXPECT_NEAR(out[3 * (size * j + i) + 1], sum / (k * k) / 255, 0.51 / 255) << k << " " << i << " " << j;
+        EXPECT_NEAR(out[3 * (size * j + i) + 1], sum / (k * k) / 255, 0.51 / 255)
+            << k << " " << i << " " << j;
       }
     }
   }

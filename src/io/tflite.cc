@@ -214,8 +214,8 @@ void ParsedTflite::check_plain(const schema::Tensor& stated) const {
 }
 
 DType ParsedTflite::read_type(const schema::Tensor& stated) const {
-  const int type = stated.type();
-  if (type < 0 || type >= static_cast<int>(kTypes.size())) {
+  const std::int8_t type = stated.type();
+  if (type < 0 || static_cast<std::size_t>(type) >= kTypes.size()) {
     throw breach(ErrorCode::kFormat, "element type {}, expected 0 to {}", type, kTypes.size() - 1);
   }
   const ElementType& known = kTypes.at(static_cast<std::size_t>(type));

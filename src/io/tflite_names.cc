@@ -10,7 +10,7 @@ namespace sinew {
 namespace {
 
 // By number. What follows in newer files (StableHLO) never runs in TFLite itself.
-constexpr auto kNames = std::to_array<std::string_view>({
+constexpr std::array<std::string_view, 162> kNames = {
     "ADD",
     "AVERAGE_POOL_2D",
     "CONCATENATION",
@@ -173,8 +173,8 @@ constexpr auto kNames = std::to_array<std::string_view>({
     "BITCAST",
     "BITWISE_XOR",
     "RIGHT_SHIFT",
-});
-static_assert(kNames[static_cast<std::size_t>(TfliteCode::kPrelu)] == "PRELU" && kNames.size() == 162);
+};
+static_assert(kNames[static_cast<std::size_t>(TfliteCode::kPrelu)] == "PRELU");
 
 }  // namespace
 

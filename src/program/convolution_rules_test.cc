@@ -85,8 +85,7 @@ TEST(ConvolutionRules, Windows) {
       {"a window of bottom padding", with([](Window& w) { w.pad_bottom = 5; }), "smaller than the window"},
       {"a window of right padding", with([](Window& w) { w.pad_right = 5; }), "smaller than the window"},
       {"rows of the picture", ConvolutionForm{.x_shape = {1, 7, 3}}, "x [1,7,3]: smaller than one window"},
-      {"columns of the picture",
-       ConvolutionForm{.x_shape = {8, 1, 3}, .window = {5, 9, 1, 1, 2, 4, 2, 3}},
+      {"columns of the picture", ConvolutionForm{.x_shape = {8, 1, 3}, .window = {5, 9, 1, 1, 2, 4, 2, 3}},
        "smaller than one window"},
   });
 }

@@ -28,6 +28,12 @@ for file in bin/sinew include/sinew/sinew.h include/sinew/sinew.hpp share/doc/si
 done
 [[ -z $(find "$prefix" -name '*.tflite' -o -name '*.glb') ]] || fail "assets come from a folder that was not named"
 
+# The program looks for them where it lies now, and says so.
+run_hands() { env -u SINEW_DATA "$1/bin/sinew" hands "$scratch/hand.png" --hand-model builtin --out "$scratch/out" 2>&1; }
+"$prefix/bin/sinew" synth picture --out "$scratch/hand.png" --boxes "$scratch/boxes.json" --seed 1 >/dev/null
+if output=$(run_hands "$prefix"); then fail "a hand mesh that is not installed: $output"; fi
+[[ $output == *generic_hand_right.glb*$prefix/share/sinew*"make assets"* ]] || fail "the missing mesh is not explained: $output"
+
 # A damaged one: an error that names it.
 echo damaged >"$scratch/data/palm_detection_lite.tflite"
 if SINEW_DATA=$scratch/data install "$scratch/damaged"; then fail "a damaged asset is installed"; fi
@@ -39,6 +45,7 @@ sums=$(realpath "$here/../../assets/SHA256SUMS")
 if [[ -n $assets ]] && (cd "$assets" && sha256sum --check --status "$sums" 2>/dev/null); then
   SINEW_DATA=$assets install "$scratch/full" || fail "cmake --install with assets"
   (cd "$scratch/full/share/sinew" && sha256sum --check --quiet "$sums") || fail "assets are not installed as they are"
+  run_hands "$scratch/full" >"$scratch/hands.log" || { cat "$scratch/hands.log" && fail "sinew does not find its assets"; }
   rm -rf "$scratch/full"
 else
   echo "skipped: installing the hand networks and mesh, which are not here (make assets)"

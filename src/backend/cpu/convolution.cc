@@ -32,13 +32,15 @@ PixelProduct product_of(const Convolution& op, const Tensor& weight, Compiler& c
   product.x = compiler.as<float>(op.x);
   product.weight = weight.as<float>().data();
   product.n = compiler.value(op.out).shape[2];
+  product.last_panel = panels_for(product.n, compiler.vectors().lanes);
   product.finish = finish_of(op.bias, op.slope, op.rectifier, compiler);
   if (op.residual) product.residual = compiler.as<float>(op.residual);
   product.out = compiler.as<float>(op.out);
   return product;
 }
 
-/// Windows of one pixel at stride 1: the picture is one list of pixels.
+/// Windows of one pixel at stride 1: the picture is one list of pixels. Tasks cut the larger of pixels and
+/// weights, so that neither is read more often than it must be.
 class PointwiseKernel final : public Kernel {
  public:
   PointwiseKernel(const Convolution& op, Compiler& compiler)
@@ -48,19 +50,26 @@ class PointwiseKernel final : public Kernel {
     const Shape& x = compiler.value(op.x).shape;
     whole_.pixels = x[0] * x[1];
     whole_.pixel_stride = whole_.length = x[2];
+    cut_panels_ = whole_.n > whole_.pixels;
+    const std::int64_t tasks = std::max<std::int64_t>(1, whole_.pixels * x[2] * whole_.n / kProductsPerTask);
     // 24 pixels: whole tiles of any height that the kernels use.
-    const std::int64_t least = std::max<std::int64_t>(24, kProductsPerTask / (x[2] * whole_.n));
-    tasks_ = static_cast<int>(std::max<std::int64_t>(1, whole_.pixels / least));
+    const std::int64_t most = cut_panels_ ? whole_.last_panel : std::max<std::int64_t>(1, whole_.pixels / 24);
+    tasks_ = static_cast<int>(std::min(tasks, most));
   }
 
   void run(ThreadPool& pool) noexcept override {
     pool.parallel_for(tasks_, [this](int task, int) {
-      const std::int64_t first = whole_.pixels * task / tasks_;
       PixelProduct part = whole_;
-      part.pixels = whole_.pixels * (task + 1) / tasks_ - first;
-      part.x += first * part.pixel_stride;
-      part.out += first * part.n;
-      if (part.residual != nullptr) part.residual += first * part.n;
+      if (cut_panels_) {
+        part.first_panel = whole_.last_panel * task / tasks_;
+        part.last_panel = whole_.last_panel * (task + 1) / tasks_;
+      } else {
+        const std::int64_t first = whole_.pixels * task / tasks_;
+        part.pixels = whole_.pixels * (task + 1) / tasks_ - first;
+        part.x += first * part.pixel_stride;
+        part.out += first * part.n;
+        if (part.residual != nullptr) part.residual += first * part.n;
+      }
       call_(part);
     });
   }
@@ -69,6 +78,7 @@ class PointwiseKernel final : public Kernel {
   std::shared_ptr<const Tensor> weight_;
   PixelProduct whole_;
   void (*call_)(const PixelProduct&);
+  bool cut_panels_ = false;
   int tasks_ = 1;
 };
 

@@ -10,9 +10,8 @@ std::int64_t vector_start(std::int64_t vector, std::int64_t count, std::int64_t 
   return std::max<std::int64_t>(0, std::min(vector * lanes, count - lanes));
 }
 
-int panel_width(std::int64_t vector, std::int64_t vectors) {
-  const std::int64_t left = vectors - vector;
-  return left == 1 || left == 3 ? static_cast<int>(left) : 2;
+std::int64_t panels_for(std::int64_t n, std::int64_t lanes) {
+  return std::max<std::int64_t>(1, vectors_for(n, lanes) / 2);
 }
 
 Tensor pack_panels(const TensorView& weight, std::int64_t lanes) {
@@ -23,17 +22,17 @@ Tensor pack_panels(const TensorView& weight, std::int64_t lanes) {
   const std::span<const float> from = stored.as<float>();
   Tensor packed(DType::kF32, {vectors * lanes * k});  // zeros
   float* to = packed.as<float>().data();
-  for (std::int64_t v = 0; v < vectors;) {
-    const int width = panel_width(v, vectors);
+  const std::int64_t panels = panels_for(n, lanes);
+  for (std::int64_t panel = 0; panel < panels; ++panel) {
+    const std::int64_t last = panel + 1 < panels ? 2 * panel + 2 : vectors;
     for (std::int64_t i = 0; i < k; ++i) {
-      for (std::int64_t j = v; j < v + width; ++j, to += lanes) {
-        const std::int64_t start = vector_start(j, n, lanes);
+      for (std::int64_t v = 2 * panel; v < last; ++v, to += lanes) {
+        const std::int64_t start = vector_start(v, n, lanes);
         for (std::int64_t lane = 0; lane < std::min(lanes, n); ++lane) {
           to[lane] = from[static_cast<std::size_t>((start + lane) * k + i)];
         }
       }
     }
-    v += width;
   }
   return packed;
 }

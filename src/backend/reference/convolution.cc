@@ -134,8 +134,8 @@ void run_mean_pool(const Op& base, Context& context) {
   const std::vector<double> x = context.load(op.x);
   std::vector<double> out = room_for(context.program().value(op.out).shape);
   for (std::size_t i = 0; i < x.size(); ++i) out[i % out.size()] += x[i];
-  const auto pixels = static_cast<double>(x.size() / out.size());
-  for (double& value : out) value /= pixels;
+  const std::size_t pixels = x.size() / out.size();
+  for (double& value : out) value /= static_cast<double>(pixels);
   context.store(op.out, out);
 }
 

@@ -29,8 +29,8 @@ FrameSquare square_of_palm(const Palm& palm) {
   const double angle = upright_angle(palm.points[kPalmWrist], palm.points[kPalmMiddle]);
   const double width = palm.x2 - palm.x1, height = palm.y2 - palm.y1;
   const double shift = kPalmShift * height;
-  return {(palm.x1 + palm.x2) / 2 + shift * std::sin(angle), (palm.y1 + palm.y2) / 2 - shift * std::cos(angle),
-          kPalmScale * std::max(width, height), angle};
+  return {(palm.x1 + palm.x2) / 2 + shift * std::sin(angle),
+          (palm.y1 + palm.y2) / 2 - shift * std::cos(angle), kPalmScale * std::max(width, height), angle};
 }
 
 FrameSquare square_of_landmarks(std::span<const Point2, kLandmarks> pixels) {

@@ -20,8 +20,8 @@ inline constexpr std::size_t kLandmarkNumbers = 3 * kLandmarks;
 FrameSquare square_of_palm(const Palm& palm);
 
 /// The square around a hand whose landmarks (pixels) are known, by which MediaPipe follows a hand through a
-/// video: up is from the wrist to the knuckles; around the palm's landmarks and the first finger joints, moved
-/// by a tenth of that box's height to the fingers, of twice the longer side.
+/// video: up is from the wrist to the knuckles; around the palm's landmarks and the first finger joints,
+/// moved by a tenth of that box's height to the fingers, of twice the longer side.
 FrameSquare square_of_landmarks(std::span<const Point2, kLandmarks> pixels);
 
 /// Landmarks in the frame, wrist, thumb, index, middle, ring, little finger, root to tip each.

@@ -47,7 +47,8 @@ TEST(SquareOfPalm, FollowsTheFingers) {
 
 std::array<Point2, kLandmarks> hand_at(double x, double y, double angle) {
   std::array<Point2, kLandmarks> flat{};
-  for (std::size_t i = 0; i < kLandmarks; ++i) flat[i] = {0, -1000};  // what is not of the palm must not matter
+  for (std::size_t i = 0; i < kLandmarks; ++i)
+    flat[i] = {0, -1000};  // what is not of the palm must not matter
   const auto put = [&](std::size_t i, double px, double py) { flat[i] = {px, py}; };
   put(0, 0, 50);
   put(1, -10, 40);

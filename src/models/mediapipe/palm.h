@@ -17,7 +17,8 @@ inline constexpr std::size_t kPalmNumbers = 4 + 2 * kPalmPoints;  // of one anch
 inline constexpr std::array<int, 4> kPalmStrides = {8, 16, 16, 16};
 inline constexpr std::size_t kPalmAnchors = 2016;  // of palm_anchors()
 
-/// Which of a palm's points is what; 1 index, 3 ring, 4 little (mcp), 5 thumb cmc, 6 thumb mcp are the others.
+/// Which of a palm's points is what; 1 index, 3 ring, 4 little (mcp), 5 thumb cmc, 6 thumb mcp are the
+/// others.
 inline constexpr std::size_t kPalmWrist = 0;
 inline constexpr std::size_t kPalmMiddle = 2;
 

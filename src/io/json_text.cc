@@ -1,4 +1,4 @@
-#include "hand/json_text.h"
+#include "io/json_text.h"
 
 #include <fmt/format.h>
 
