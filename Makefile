@@ -60,6 +60,7 @@ fuzz: build/fuzz/build.ninja ## each fuzz target for FUZZ_SECONDS (5) on its see
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 
 lint: build/asan/build.ninja ## clang-format and clang-tidy on all C++ files
+	@$(call build,asan,sinew_schemas)
 	@tools/lint.sh
 
 format: setup ## let clang-format rewrite all C++ files

@@ -50,7 +50,7 @@ TEST(HandFinder, FindsAHandAtAnyAngle) {
     ASSERT_EQ(hands.size(), 1U) << angle;
     EXPECT_LT(distance(hands[0].landmarks[0], hand.wrist), kPixels) << angle;
     EXPECT_LT(distance(hands[0].landmarks[9], hand.knuckle), kPixels) << angle;
-    EXPECT_FLOAT_EQ(static_cast<float>(hands[0].presence), 0.95F);
+    EXPECT_FLOAT_EQ(static_cast<float>(hands[0].presence), 0.97F);
     EXPECT_GT(hands[0].score, 0.5);
     EXPECT_TRUE(hands[0].box.is_right);
     // World up is where the fingers point.
@@ -105,7 +105,7 @@ TEST(HandFinder, BothHandsByFallingScoreAndNoMoreThanAsked) {
   options.min_score = (hands[1].score + hands[2].score) / 2;
   EXPECT_EQ(finder().find(frame, options).size(), 2U);
   options.min_score = 0;
-  options.min_presence = 0.96;
+  options.min_presence = 0.98;
   EXPECT_EQ(finder().find(frame, options).size(), 0U);
 }
 

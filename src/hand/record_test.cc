@@ -29,7 +29,7 @@ HandResult sample(bool is_right) {
     result.joints_3d[i] = {k, k + 0.25, k + 0.5};
     result.joints_2d[i] = {40 + 5 * k, 50 + 3 * k};
   }
-  result.timings = {1.5, 2.5, 0.5};
+  result.timings = {3.5, 1.5, 2.5, 0.5};
   return result;
 }
 
@@ -68,7 +68,7 @@ TEST(Record, HasEveryField) {
   with_mano.hand_model = "mano (MANO_RIGHT.pkl)";
   EXPECT_EQ(Json::parse(to_json(sample(true), with_mano)).at("hand_model"), "mano (MANO_RIGHT.pkl)");
   EXPECT_EQ(json.at("timings_ms"),
-            Json::parse(R"({"decode": 7.0, "crop": 1.5, "model": 2.5, "finish": 0.5})"));
+            Json::parse(R"({"decode": 7.0, "find": 3.5, "crop": 1.5, "model": 2.5, "finish": 0.5})"));
   EXPECT_EQ(Json::parse(to_json(sample(true), context())).at("is_right"), true);
 }
 

@@ -161,11 +161,11 @@ inline void see_palms(std::span<const float> rgb, FakeNetwork::Outputs& out) {
   }
 }
 
-/// The dot hand nearest to the middle of the crop: landmarks along wrist to knuckle, presence 0.95 (none: 0).
+/// The dot hand nearest to the middle of the crop: landmarks along wrist to knuckle, presence 0.97 (none: 0).
 inline void see_landmarks(std::span<const float> rgb, FakeNetwork::Outputs& out) {
   using namespace mediapipe;
   const auto hands = dot_hands(rgb, kLandmarkSide);
-  out[1][0] = hands.empty() ? 0.0F : 0.95F;
+  out[1][0] = hands.empty() ? 0.0F : 0.97F;
   if (hands.empty()) return;
   constexpr double kMiddle = kLandmarkSide / 2.0;
   const auto away = [](const std::pair<Spot, Spot>& h) {

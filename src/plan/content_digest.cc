@@ -79,8 +79,8 @@ void store(FileLayer& files, const std::string& cache, const RememberedDigests& 
       return !std::filesystem::exists(item.first, ignored);
     });
     // Only a cache of thousands of living checkpoints gets here; what is dropped is computed again.
-    while (all.size() > kMostRemembered) all.erase(fresh.contains(all.begin()->first) ? std::prev(all.end())
-                                                                                     : all.begin());
+    while (all.size() > kMostRemembered)
+      all.erase(fresh.contains(all.begin()->first) ? std::prev(all.end()) : all.begin());
     files.make_folder(cache);
     publish(files, path, to_text(all));
   } catch (const Error& error) {
@@ -109,7 +109,8 @@ Digest content_digest(std::span<const std::string> paths, const std::string& cac
       const std::int64_t begun = file_time_now();
       digest = input.digest(progress);
       if (input.stamp() != stamp)
-        throw Error(ErrorCode::kIo, fmt::format("{}: changed while it was read", path), "try again when it is whole");
+        throw Error(ErrorCode::kIo, fmt::format("{}: changed while it was read", path),
+                    "try again when it is whole");
       if (is_settled(stamp, begun)) fresh.emplace(key, RememberedDigest{stamp, digest});
     }
     all.update(fmt::format("{} {}\n", stamp.size, digest.hex()));

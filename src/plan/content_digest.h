@@ -15,11 +15,11 @@ namespace sinew {
 using ByteProgress = std::function<void(std::uint64_t bytes)>;
 
 /// The digest of a checkpoint's files: every byte of every file, in the order given; names and places do not
-/// count. Digests of files are remembered in `<cache>/digests.json` for as long as their stamps hold; a file that
-/// changed less than 0.1 s before it was read is not, because a later change could leave the same times. A `cache`
-/// that is empty or cannot be written means not remembered; a damaged digests.json counts as empty. Two processes
-/// may do this at once. `always`: reads the files whatever is remembered. Throws Error: kNotFound, kFormat (a
-/// folder or device), kIo (unreadable, or changed while it was read).
+/// count. Digests of files are remembered in `<cache>/digests.json` for as long as their stamps hold; a file
+/// that changed less than 0.1 s before it was read is not, because a later change could leave the same times.
+/// A `cache` that is empty or cannot be written means not remembered; a damaged digests.json counts as empty.
+/// Two processes may do this at once. `always`: reads the files whatever is remembered. Throws Error:
+/// kNotFound, kFormat (a folder or device), kIo (unreadable, or changed while it was read).
 Digest content_digest(std::span<const std::string> paths, const std::string& cache, bool always = false,
                       const ByteProgress& progress = {}, FileLayer& files = system_files());
 

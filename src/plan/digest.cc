@@ -59,6 +59,8 @@ Digest Digester::digest() const { return of(XXH3_128bits_digest(state_->stream))
 
 Digest digest_of(std::span<const std::byte> bytes) { return of(XXH3_128bits(bytes.data(), bytes.size())); }
 
-Digest digest_of(std::string_view text) { return digest_of(std::as_bytes(std::span(text.data(), text.size()))); }
+Digest digest_of(std::string_view text) {
+  return digest_of(std::as_bytes(std::span(text.data(), text.size())));
+}
 
 }  // namespace sinew

@@ -1,5 +1,5 @@
-// Digests of 128 bits (XXH3-128): fast enough to read a checkpoint at the speed of memory. They find damage and
-// tell contents apart; they do not resist somebody who makes collisions on purpose.
+// Digests of 128 bits (XXH3-128): fast enough to read a checkpoint at the speed of memory. They find damage
+// and tell contents apart; they do not resist somebody who makes collisions on purpose.
 #pragma once
 
 #include <compare>

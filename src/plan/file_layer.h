@@ -1,4 +1,5 @@
-// What the cache asks of a file system when it writes, one call each, so that tests can make any of them fail.
+// What the cache asks of a file system when it writes, one call each, so that tests can make any of them
+// fail.
 #pragma once
 
 #include <cstddef>
@@ -43,8 +44,8 @@ FileLayer& system_files();
 /// Throws Error (kIo: the folder, needed, free) when the file system cannot take `bytes` more.
 void require_space(FileLayer& files, const std::string& folder, std::uint64_t bytes);
 
-/// Writes a whole file: temporary name beside it, fsync, rename. A failure leaves what was there before and, if
-/// the system lets it, no temporary. The name is on disk only after sync_folder().
+/// Writes a whole file: temporary name beside it, fsync, rename. A failure leaves what was there before and,
+/// if the system lets it, no temporary. The name is on disk only after sync_folder().
 void publish(FileLayer& files, const std::string& path, std::span<const std::span<const std::byte>> parts);
 void publish(FileLayer& files, const std::string& path, std::string_view text);
 
@@ -53,8 +54,8 @@ bool is_dead_temporary(std::string_view file_name);
 /// True for the name of any temporary of publish().
 bool is_temporary(std::string_view file_name);
 
-/// The contents of a small regular file; nothing when there is none, it cannot be read or has more than `most`
-/// bytes.
+/// The contents of a small regular file; nothing when there is none, it cannot be read or has more than
+/// `most` bytes.
 std::optional<std::string> read_small_file(const std::string& path, std::size_t most);
 
 }  // namespace sinew

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,12 +34,13 @@ std::int64_t seconds_now() {
   return std::chrono::duration_cast<std::chrono::seconds>(now).count();
 }
 
-/// Whether `path` still names the open file; whoever removes it holds its lock, so that this stays true under it.
+/// Whether `path` still names the open file; whoever removes it holds its lock, so that this stays true under
+/// it.
 bool names(const std::string& path, int descriptor) {
   struct stat open{};
   struct stat named{};
-  return ::fstat(descriptor, &open) == 0 && ::stat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev &&
-         open.st_ino == named.st_ino;
+  return ::fstat(descriptor, &open) == 0 && ::stat(path.c_str(), &named) == 0 &&
+         open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
 int open_lock(const std::string& path) {
@@ -52,18 +52,42 @@ int open_lock(const std::string& path) {
   return fd;
 }
 
+// Locks of the open file (F_OFD_*), not flock(): they can be asked about without being taken, so that a list
+// of tiers never makes a reader believe that its tier is being removed.
+
+/// Locks the whole file without waiting: 0, EAGAIN when others are in the way, or another reason.
+int set_lock(int fd, short kind) {
+  struct flock request{};
+  request.l_type = kind;
+  request.l_whence = SEEK_SET;
+  int status = 0;
+  do {
+    status = ::fcntl(fd, F_OFD_SETLK, &request);
+  } while (status != 0 && errno == EINTR);
+  if (status == 0) return 0;
+  return errno == EACCES ? EAGAIN : errno;
+}
+
+/// Whether anybody holds a lock on the file, without taking one.
+bool is_locked(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return false;
+  struct flock question{};
+  question.l_type = F_WRLCK;
+  question.l_whence = SEEK_SET;
+  const bool held = ::fcntl(fd, F_OFD_GETLK, &question) == 0 && question.l_type != F_UNLCK;
+  ::close(fd);
+  return held;
+}
+
 /// The lock's descriptor, or -1 when another holds it.
 int try_lock(const std::string& path) {
   while (true) {
     const int fd = open_lock(path);
-    int status = 0;
-    do {
-      status = ::flock(fd, LOCK_EX | LOCK_NB);
-    } while (status != 0 && errno == EINTR);
-    if (status == 0 && names(path, fd)) return fd;
-    const int error_number = status == 0 ? 0 : errno;
+    const int error_number = set_lock(fd, F_WRLCK);
+    if (error_number == 0 && names(path, fd)) return fd;
     ::close(fd);
-    if (error_number == EWOULDBLOCK) return -1;
+    if (error_number == EAGAIN) return -1;
     if (error_number != 0) throw fail(ErrorCode::kIo, "cannot lock {}: {}", path, reason(error_number));
     // Removed between open and lock: once more with the file that is there now.
   }
@@ -127,6 +151,8 @@ std::optional<TierLock> TierLock::try_acquire(const std::string& path) {
   return TierLock(fd);
 }
 
+bool TierLock::is_held(const std::string& path) { return is_locked(path); }
+
 TierLock::~TierLock() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
@@ -138,8 +164,6 @@ TierLock& TierLock::operator=(TierLock&& other) noexcept {
   return *this;
 }
 
-// Locks of the open file (F_OFD_*), not flock(): they can be asked about without being taken, so that a list of
-// tiers never makes a reader believe that its tier is being removed.
 UseLock UseLock::lock(const std::string& path, bool alone) {
   UseLock out;
   constexpr int kTries = 8;
@@ -147,13 +171,9 @@ UseLock UseLock::lock(const std::string& path, bool alone) {
     out = UseLock();
     out.descriptor_ = ::open(path.c_str(), (alone ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK);
     if (out.descriptor_ < 0) return out;
-    struct flock request{};
-    request.l_type = alone ? F_WRLCK : F_RDLCK;
-    request.l_whence = SEEK_SET;
-    if (::fcntl(out.descriptor_, F_OFD_SETLK, &request) != 0) {
+    if (const int error_number = set_lock(out.descriptor_, alone ? F_WRLCK : F_RDLCK); error_number != 0) {
       // A file system without locks protects nothing; the tier is readable all the same.
-      const bool held = errno == EAGAIN || errno == EACCES;
-      out.state_ = held || alone ? State::kRefused : State::kNone;
+      out.state_ = error_number == EAGAIN || alone ? State::kRefused : State::kNone;
       return out;
     }
     out.state_ = alone ? State::kAlone : State::kShared;
@@ -167,16 +187,7 @@ UseLock UseLock::lock(const std::string& path, bool alone) {
 UseLock UseLock::share(const std::string& path) { return lock(path, false); }
 UseLock UseLock::take_alone(const std::string& path) { return lock(path, true); }
 
-bool UseLock::is_held(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return false;
-  struct flock question{};
-  question.l_type = F_WRLCK;
-  question.l_whence = SEEK_SET;
-  const bool held = ::fcntl(fd, F_OFD_GETLK, &question) == 0 && question.l_type != F_UNLCK;
-  ::close(fd);
-  return held;
-}
+bool UseLock::is_held(const std::string& path) { return is_locked(path); }
 
 UseLock::~UseLock() {
   if (descriptor_ >= 0) ::close(descriptor_);

@@ -1,5 +1,5 @@
-// Who may write a tier, and who is using it. Both are advisory locks of the system: they end with their process,
-// however it ends.
+// Who may write a tier, and who is using it. Both are advisory locks of the system: they end with their
+// process, however it ends.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,14 @@ class TierLock {
   /// Called while it waits: at once, for every new owner, and every ten seconds.
   using Waiting = std::function<void(const LockOwner& owner)>;
 
-  /// Waits for the lock whose file is `path` (made with its folders); by default the log says for whom at kWarning.
-  /// Who waited must open the tier again: it may be complete now. Throws Error (kIo) when the file cannot be made
-  /// or locked.
+  /// Waits for the lock whose file is `path` (made with its folders); by default the log says for whom at
+  /// kWarning. Who waited must open the tier again: it may be complete now. Throws Error (kIo) when the file
+  /// cannot be made or locked.
   static TierLock acquire(const std::string& path, const Waiting& waiting = {});
   /// Nothing when another holds it. Throws as acquire() does.
   static std::optional<TierLock> try_acquire(const std::string& path);
+  /// Whether somebody holds it, without taking it.
+  static bool is_held(const std::string& path);
 
   ~TierLock();
   TierLock(TierLock&& other) noexcept;
@@ -49,8 +51,8 @@ class UseLock {
   enum class State : std::uint8_t { kNone, kShared, kRefused, kAlone };
 
   UseLock() = default;
-  /// kShared; kNone when there is no such file (nothing then keeps the tier from being removed); kRefused when
-  /// somebody holds it alone.
+  /// kShared; kNone when there is no such file (nothing then keeps the tier from being removed); kRefused
+  /// when somebody holds it alone.
   static UseLock share(const std::string& path);
   /// kAlone; kNone when there is no such file; kRefused when the tier is in use.
   static UseLock take_alone(const std::string& path);

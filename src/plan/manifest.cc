@@ -180,16 +180,20 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
   return out;
 }
 
-std::string marker_text(const Digest& manifest) { return fmt::format("{} {}\n", kTierFormat, manifest.hex()); }
+std::string marker_text(const Digest& manifest) {
+  return fmt::format("{} {}\n", kTierFormat, manifest.hex());
+}
 
 std::string difference(const Identity& found, const Identity& expected) {
   for (const auto& [key, value] : expected) {
     const auto at = found.find(key);
     if (at == found.end()) return fmt::format("has no {}, expected '{}'", key, value);
-    if (at->second != value) return fmt::format("{} is '{}', expected '{}'", key, printable(at->second), value);
+    if (at->second != value)
+      return fmt::format("{} is '{}', expected '{}'", key, printable(at->second), value);
   }
   for (const auto& [key, value] : found) {
-    if (!expected.contains(key)) return fmt::format("{} is '{}', expected none", printable(key), printable(value));
+    if (!expected.contains(key))
+      return fmt::format("{} is '{}', expected none", printable(key), printable(value));
   }
   return {};
 }

@@ -18,8 +18,8 @@ namespace sinew {
 /// embodiment, backend, instruction set, library version. Two tiers with one identity hold the same bytes.
 using Identity = std::map<std::string, std::string>;
 
-/// A file of a tier. Tensors of the host tier have no variant; on a device a plan tensor may have several forms,
-/// each u8 [bytes] under the name its backend gives it.
+/// A file of a tier. Tensors of the host tier have no variant; on a device a plan tensor may have several
+/// forms, each u8 [bytes] under the name its backend gives it.
 struct TierKey {
   std::string name;
   std::string variant;
@@ -49,13 +49,14 @@ inline constexpr std::size_t kMaxManifestBytes = std::size_t{64} << 20;  // some
 
 /// JSON, sorted; the same manifest gives the same bytes everywhere.
 std::string to_text(const Manifest& manifest);
-/// Takes what to_text() wrote and nothing else. Throws Error (kLimit, kFormat) that begins with `name`, the file.
+/// Takes what to_text() wrote and nothing else. Throws Error (kLimit, kFormat) that begins with `name`, the
+/// file.
 Manifest parse_manifest(std::string_view text, const std::string& name);
 /// The text of the marker that declares a manifest complete.
 std::string marker_text(const Digest& manifest);
 
-/// Why a tier of one identity is not one of the other: the first key that differs, with both values; empty when
-/// they are equal.
+/// Why a tier of one identity is not one of the other: the first key that differs, with both values; empty
+/// when they are equal.
 std::string difference(const Identity& found, const Identity& expected);
 Digest digest_of(const Identity& identity);
 
@@ -65,8 +66,8 @@ std::string encode_text(std::string_view text);
 std::optional<std::string> decode_text(std::string_view text);
 /// The name of a key's file: safe on every file system, another for every key, 200 bytes at most.
 std::string file_name(const TierKey& key);
-/// The head of a key's safetensors file with one tensor, a multiple of 64 bytes long; `data` is the digest of the
-/// tensor's bytes. Names are as encode_text() gives them.
+/// The head of a key's safetensors file with one tensor, a multiple of 64 bytes long; `data` is the digest of
+/// the tensor's bytes. Names are as encode_text() gives them.
 std::string tensor_header(const TierKey& key, DType dtype, const Shape& shape, const Digest& data);
 
 }  // namespace sinew

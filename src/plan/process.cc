@@ -17,8 +17,8 @@
 namespace sinew {
 namespace {
 
-/// Field 22 of /proc/<pid>/stat; nothing when there is no such process. The command in field 2 may hold spaces and
-/// brackets, so that counting begins after the last bracket.
+/// Field 22 of /proc/<pid>/stat; nothing when there is no such process. The command in field 2 may hold
+/// spaces and brackets, so that counting begins after the last bracket.
 std::optional<std::uint64_t> start_of(std::int64_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   const std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -30,8 +30,8 @@ std::int64_t nanoseconds(const timespec& time) {
 
 std::optional<FileStamp> stamp_of(const struct stat& info) {
   if (!S_ISREG(info.st_mode)) return std::nullopt;
-  return FileStamp{info.st_dev, info.st_ino, static_cast<std::uint64_t>(info.st_size), nanoseconds(info.st_mtim),
-          nanoseconds(info.st_ctim)};
+  return FileStamp{info.st_dev, info.st_ino, static_cast<std::uint64_t>(info.st_size),
+                   nanoseconds(info.st_mtim), nanoseconds(info.st_ctim)};
 }
 
 std::uint64_t number(const Json& entry, const char* key, const std::string& where) {

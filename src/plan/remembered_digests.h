@@ -36,13 +36,14 @@ std::optional<FileStamp> stamp_of(int descriptor);
 
 /// The clock of file times, now.
 std::int64_t file_time_now();
-/// Whether a file with this stamp, read from `begun` on, cannot have changed since without a change of its stamp: a
-/// change within one tick of the clock of file times leaves no trace.
+/// Whether a file with this stamp, read from `begun` on, cannot have changed since without a change of its
+/// stamp: a change within one tick of the clock of file times leaves no trace.
 bool is_settled(const FileStamp& stamp, std::int64_t begun);
 
 /// JSON, sorted.
 std::string to_text(const RememberedDigests& digests);
-/// Takes what to_text() wrote and nothing else. Throws Error (kLimit, kFormat) that begins with `name`, the file.
+/// Takes what to_text() wrote and nothing else. Throws Error (kLimit, kFormat) that begins with `name`, the
+/// file.
 RememberedDigests parse_remembered_digests(std::string_view text, const std::string& name);
 
 /// The same from a file; one that is missing, too large or damaged counts as empty.

@@ -1,11 +1,13 @@
 // Opening a tier and reading from it; writing is in tier_write.cc.
 #include "plan/tier.h"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <cstdint>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -78,14 +80,15 @@ void Tier::State::open() {
   use.touch();
 }
 
-std::string Tier::State::load(const TierKey& key, Entry& entry) {
+std::string Tier::State::load(const TierKey& key, Entry& entry, bool check_always) {
   const std::string where = path(key);
   const std::int64_t begun = file_time_now();
   const auto stamp = stamp_of(where);
   try {
     entry.map = MappedFile::open(where);
   } catch (const Error& error) {
-    return error.what();
+    const std::string_view text = error.what();
+    return std::string(text.starts_with(where + ": ") ? text.substr(where.size() + 2) : text);
   }
   const std::size_t size = entry.map.bytes().size();
   if (size != entry.file.file_bytes) {
@@ -95,7 +98,7 @@ std::string Tier::State::load(const TierKey& key, Entry& entry) {
   }
   // A file that was replaced while it was opened has no stamp that can be trusted.
   const bool steady = stamp && stamp == stamp_of(where);
-  if (steady && is_verified(key, entry, *stamp)) return {};
+  if (steady && !check_always && is_verified(key, {*stamp, entry.file.digest})) return {};
   std::string reason = check(key, entry, entry.map, steady ? *stamp : FileStamp{}, begun);
   if (!reason.empty()) entry.map = MappedFile();
   entry.checked = true;
@@ -105,30 +108,40 @@ std::string Tier::State::load(const TierKey& key, Entry& entry) {
 std::string Tier::State::check(const TierKey& key, const Entry& entry, const MappedFile& map,
                                const FileStamp& stamp, std::int64_t begun) {
   const Digest found = digest_of(map.bytes());
-  if (found != entry.file.digest)
+  if (found != entry.file.digest) {
+    forget(key);
     return fmt::format("checksum is {}, expected {}", found.hex(), entry.file.digest.hex());
+  }
   if (stamp != FileStamp{} && is_settled(stamp, begun)) remember(key, {stamp, found});
   return {};
 }
 
-bool Tier::State::is_verified(const TierKey& key, const Entry& entry, const FileStamp& stamp) {
+bool Tier::State::is_verified(const TierKey& key, const RememberedDigest& whole) {
   const std::scoped_lock lock(mutex);
-  if (always) return false;
   const auto at = verified.find(file_name(key));
-  return at != verified.end() && at->second == RememberedDigest{stamp, entry.file.digest};
+  if (at == verified.end() || at->second != whole) return false;
+  confirmed.insert(at->first);
+  return true;
 }
 
-void Tier::State::remember(const TierKey& key, const RememberedDigest& found) {
+/// The note on disk is written when every file has had its turn, not after each.
+void Tier::State::remember(const TierKey& key, const RememberedDigest& whole) {
   bool all = false;
   {
     const std::scoped_lock lock(mutex);
-    const auto [at, added] = verified.try_emplace(file_name(key), found);
-    if (!added && at->second == found) return;
-    at->second = found;
-    verified_changed = true;
-    all = verified.size() == entries.size();
+    const std::string name = file_name(key);
+    RememberedDigest& known = verified[name];
+    verified_changed = verified_changed || known != whole;
+    known = whole;
+    confirmed.insert(name);
+    all = confirmed.size() == entries.size();
   }
   if (all) store_verified();
+}
+
+void Tier::State::forget(const TierKey& key) {
+  const std::scoped_lock lock(mutex);
+  if (verified.erase(file_name(key)) > 0) verified_changed = true;
 }
 
 void Tier::State::store_verified() noexcept {
@@ -209,7 +222,7 @@ std::optional<TensorView> Tier::find(const TierKey& key) {
       reason = state_->check(key, *entry, entry->map, {}, 0);
       entry->checked = true;
     } else {
-      reason = state_->load(key, *entry);
+      reason = state_->load(key, *entry, always);
     }
     entry->found = reason.empty() ? Entry::Found::kWhole : Entry::Found::kDamaged;
     if (!reason.empty()) {
@@ -241,7 +254,8 @@ void Tier::prefault(const TierKey& key) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<std::uintptr_t>(view->data) / page * page;
   const auto end = reinterpret_cast<std::uintptr_t>(view->data) + view->bytes();
-  auto* const first = const_cast<std::byte*>(view->data) - (reinterpret_cast<std::uintptr_t>(view->data) - begin);
+  auto* const first =
+      const_cast<std::byte*>(view->data) - (reinterpret_cast<std::uintptr_t>(view->data) - begin);
 #ifdef MADV_POPULATE_READ  // Linux 5.14
   if (::madvise(first, end - begin, MADV_POPULATE_READ) == 0) return;
 #endif
@@ -273,13 +287,10 @@ std::vector<Damage> Tier::verify(const ByteProgress& progress) {
     all.assign(state_->entries.begin(), state_->entries.end());
   }
   for (const auto& [key, entry] : all) {
-    // A map of its own: what find() handed out stays, and no more than one file is in memory on account of this.
+    // A map of its own: what find() handed out stays, and no more than one file is in memory on account of
+    // this.
     Entry fresh(entry->file);
-    {
-      const std::scoped_lock lock(state_->mutex);
-      state_->verified.erase(file_name(key));
-    }
-    if (std::string reason = state_->load(key, fresh); !reason.empty())
+    if (std::string reason = state_->load(key, fresh, true); !reason.empty())
       out.push_back({key, state_->path(key), std::move(reason)});
     if (progress) progress(entry->file.file_bytes);
   }

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,18 +49,21 @@ struct Tier::State {
   void open();
 
   /// Maps and checks an entry; the caller holds its mutex. Empty, or what is wrong.
-  std::string load(const TierKey& key, Entry& entry);
+  std::string load(const TierKey& key, Entry& entry, bool check_always);
   /// The digest of an entry's bytes against the manifest's; remembers it when `stamp` is still the file's.
   std::string check(const TierKey& key, const Entry& entry, const MappedFile& map, const FileStamp& stamp,
                     std::int64_t begun);
-  bool is_verified(const TierKey& key, const Entry& entry, const FileStamp& stamp);
-  void remember(const TierKey& key, const RememberedDigest& digest);
+  bool is_verified(const TierKey& key, const RememberedDigest& whole);
+  void remember(const TierKey& key, const RememberedDigest& whole);
+  void forget(const TierKey& key);
   /// Writes .verified when there is something new; a failure costs a check later.
   void store_verified() noexcept;
 
   bool may_write();
   void begin_rewrite();
   void sweep(const Manifest& manifest);
+  /// The tier in memory becomes the one on disk.
+  void adopt(const Manifest& manifest, const Digest& manifest_digest);
 
   const std::string folder;
   const Identity identity;
@@ -79,6 +83,7 @@ struct Tier::State {
   std::vector<Damage> damages;
   std::vector<std::shared_ptr<Entry>> retired;  // replaced, but views into them are out
   RememberedDigests verified;                   // by file name
+  std::set<std::string> confirmed;              // those of them that this process has looked at
   UseLock use;
 };
 

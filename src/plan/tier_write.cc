@@ -27,8 +27,8 @@ bool Tier::State::may_write() {
   return false;
 }
 
-/// From here to finish() the tier is cold for whoever opens it. The marker's removal must be on disk before the
-/// first file changes: after a loss of power an old marker would vouch for a mixture.
+/// From here to finish() the tier is cold for whoever opens it. The marker's removal must be on disk before
+/// the first file changes: after a loss of power an old marker would vouch for a mixture.
 void Tier::State::begin_rewrite() {
   const std::scoped_lock lock(mutex);
   if (rewriting) return;
@@ -118,7 +118,6 @@ void Tier::finish(std::span<const TierKey> keep) {
   s.adopt(manifest, digest);
 }
 
-/// The tier in memory becomes the one on disk.
 void Tier::State::adopt(const Manifest& manifest, const Digest& manifest_digest) {
   const std::scoped_lock lock(mutex);
   auto old = std::exchange(entries, {});
@@ -129,9 +128,12 @@ void Tier::State::adopt(const Manifest& manifest, const Digest& manifest_digest)
     if (kept) old.erase(at);
   }
   for (auto& [key, entry] : old) retired.push_back(std::move(entry));
-  std::erase_if(verified, [&](const auto& item) {
-    return std::ranges::none_of(manifest.files, [&](const auto& file) { return file_name(file.first) == item.first; });
-  });
+  std::set<std::string> untouched;
+  for (const auto& [key, file] : manifest.files) {
+    if (!written.contains(key)) untouched.insert(file_name(key));
+  }
+  std::erase_if(verified, [&](const auto& item) { return !untouched.contains(item.first); });
+  std::erase_if(confirmed, [&](const std::string& name) { return !untouched.contains(name); });
   verified_changed = true;
   written.clear();
   damages.clear();

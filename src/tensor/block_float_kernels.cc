@@ -33,6 +33,9 @@ TilePosition position_of(int block) { return tile_position(block * kBlockSize); 
 template <BlockFormat kFormat, typename T>
 void pack_tile(const std::byte* source, std::int64_t stride, const BlockPacking& packing, std::byte* tile) {
   auto* bytes = reinterpret_cast<std::uint8_t*>(tile);
+  BlockPacking rules = packing;
+  if constexpr (sizeof(T) == sizeof(BF16))
+    rules.through_bf16 = false;  // it is bf16; its NaN stay as they are
   for (int i = 0; i < kTileBlocks; ++i) {
     const TilePosition at = position_of(i);
     const std::byte* from = source + at.row * stride + at.column * static_cast<std::int64_t>(sizeof(T));
@@ -40,7 +43,7 @@ void pack_tile(const std::byte* source, std::int64_t stride, const BlockPacking&
     for (int k = 0; k < kBlockSize; ++k) {
       values[k] = load_f32(from + sizeof(T) * static_cast<std::size_t>(k), static_cast<const T*>(nullptr));
     }
-    const Block block = pack_block(values, kFormat, packing);
+    const Block block = pack_block(values, kFormat, rules);
     bytes[i] = block.exponent;
     store_codes(block, kFormat, bytes + kTileBlocks + std::int64_t{i} * code_bytes(kFormat));
   }
@@ -131,8 +134,11 @@ struct TileRow {
   std::int64_t size_;
 };
 
+/// An 8-bit sum: a tile has 64 exponents, and sixteen or more of these add in one instruction.
 std::int64_t count_255(const std::byte* exponents) {
-  return std::count(exponents, exponents + kTileBlocks, std::byte{255});
+  std::uint8_t count = 0;
+  for (int i = 0; i < kTileBlocks; ++i) count += exponents[i] == std::byte{255} ? 1 : 0;
+  return count;
 }
 
 }  // namespace

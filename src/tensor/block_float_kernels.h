@@ -18,7 +18,7 @@ struct BlockPackJob {
   /// Contiguous; need not be aligned.
   TensorView source;
   BlockFormat format = BlockFormat::kBfp8;
-  BlockPacking packing;
+  BlockPacking packing;  // through_bf16 concerns f32 only
   /// tiled_bytes(source.shape, format) bytes. The padding of ragged edges becomes 0.
   std::span<std::byte> tiles;
   /// kLeastError is scalar whatever this says.

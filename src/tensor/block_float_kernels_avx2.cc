@@ -128,10 +128,20 @@ SINEW_INLINE std::uint8_t pack_bf16_block(const std::byte* from, std::uint8_t* o
   return static_cast<std::uint8_t>(exponent);
 }
 
+/// As in block_float_kernels_avx512.cc, which has the figures.
+template <typename T>
+SINEW_INLINE void prefetch_next_tile(const std::byte* row) {
+  constexpr int kRowBytes = kTileSide * static_cast<int>(sizeof(T));
+  for (int line = 0; line < kRowBytes; line += 64) {
+    _mm_prefetch(reinterpret_cast<const char*>(row) + kRowBytes + line, _MM_HINT_T0);
+  }
+}
+
 template <int kWidth, bool kTruncate, bool kThroughBf16, typename T>
 SINEW_TARGET void pack_blocks_of(const std::byte* source, std::int64_t stride, std::uint8_t* tile) {
   constexpr int kBytes = kBlockSize * (kWidth + 1) / 8;
   for (int row = 0; row < kTileSide; ++row) {
+    prefetch_next_tile<T>(source + row * stride);
     for (int half = 0; half < 2; ++half) {
       const std::byte* from = source + row * stride + half * kFaceSide * static_cast<int>(sizeof(T));
       const int block = tile_offset(row, half * kFaceSide) / kBlockSize;

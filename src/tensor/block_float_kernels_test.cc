@@ -133,11 +133,14 @@ TEST(BlockKernels, PagesAreExponentsThenCodesOfTheFaces) {
   }
 }
 
-void expect_packed_alike(const TensorView& source, const char* what) {
+/// kLeastError is the scalar kernels' alone; it need not be tried on much.
+void expect_packed_alike(const TensorView& source, const char* what, bool least_error = false) {
   for (const BlockFormat format : kBlockFormats) {
     for (const BlockPacking& packing : packings()) {
+      if (packing.exponent == BlockExponent::kLeastError && !least_error) continue;
       const Packed expected = pack(source, format, packing, Isa::kBaseline);
       for (const Isa isa : isas()) {
+        if (isa == Isa::kBaseline) continue;
         const Packed found = pack(source, format, packing, isa);
         ASSERT_EQ(found.not_finite, expected.not_finite);
         const auto differs = std::ranges::mismatch(found.tiles, expected.tiles);
@@ -162,7 +165,7 @@ TEST(BlockKernels, EveryIsaPacksAlike) {
   unsigned seed = 1;
   for (const Shape& shape : shapes()) {
     for (const DType dtype : {DType::kF32, DType::kBF16}) {
-      expect_packed_alike(random_bits(shape, dtype, seed++), "random bits");
+      expect_packed_alike(random_bits(shape, dtype, seed++), "random bits", true);
       expect_packed_alike(edge_values(shape, dtype, seed++), "edges");
       const auto count = static_cast<std::size_t>(shape.count());
       expect_packed_alike(convert(Tensor::of<float>(shape, normal_floats(count, seed++)), dtype), "normal");
@@ -178,7 +181,7 @@ TEST(BlockKernels, EveryIsaPacksAlike) {
 /// values.
 TEST(BlockKernels, EveryBF16IsPackedAlike) {
   const Shape shape{4096 + 32, 16};
-  for (const int exponent : {0, 1, 2, 7, 8, 9, 23, 24, 25, 26, 32, 33, 127, 134, 150, 200, 254, 255}) {
+  for (const int exponent : {0, 1, 8, 24, 25, 33, 127, 150, 254, 255}) {
     Tensor tensor(DType::kBF16, shape);
     const auto values = tensor.as<BF16>();
     unsigned next = 0;

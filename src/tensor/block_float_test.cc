@@ -263,13 +263,14 @@ double relative_error(const std::vector<float>& values, BlockFormat format, cons
 }
 
 TEST(BlockFloat, RelativeErrorOnNormalNumbers) {
-  const std::vector<float> values = normal_floats(64'000, 6);
-  for (const bool through_bf16 : {false, true}) {
-    const BlockPacking packing = {.through_bf16 = through_bf16};
-    EXPECT_NEAR(relative_error(values, kBfp8, packing), 0.0077, 0.05 * 0.0077);
-    EXPECT_NEAR(relative_error(values, kBfp4, packing), 0.117, 0.05 * 0.117);
-    EXPECT_NEAR(relative_error(values, kBfp2, packing), 0.48, 0.05 * 0.48);
-  }
+  std::vector<float> values = normal_floats(64'000, 6);
+  // f32 as it is. With bf16 the numbers near the top of a block end in a tie half the time, the worst case of
+  // rounding.
+  EXPECT_NEAR(relative_error(values, kBfp8, {}), 0.0073, 0.05 * 0.0073);
+  for (float& x : values) x = to_f32(to_bf16(x));
+  EXPECT_NEAR(relative_error(values, kBfp8, {}), 0.0077, 0.05 * 0.0077);
+  EXPECT_NEAR(relative_error(values, kBfp4, {}), 0.117, 0.05 * 0.117);
+  EXPECT_NEAR(relative_error(values, kBfp2, {}), 0.48, 0.05 * 0.48);
 }
 
 TEST(BlockFloat, LeastErrorTakesTheLowerExponentOnlyWhenStrictlyBetter) {

@@ -1,9 +1,8 @@
 // What the row kernels of convolutions take: see vector_kernels.h for how they are compiled and chosen.
 //
 // oneDNN 2.6.3 is not used for convolutions: with a PReLU as post-op it has only its reference form (ref:any,
-// 0.2 GFLOP/s, AVX-512 and AVX2 alike). Without one its 1x1 convolutions run at 95 % of its largest product
-// on AVX-512; pixel_product reaches the same with bias, residual and PReLU inside, and the depthwise rows are
-// 1 to 3 times as fast as brdgmm_dw.
+// 0.2 GFLOP/s, under AVX-512 and under AVX2). Without one its 1x1 convolutions reach its largest product's
+// rate, and pixel_product does that with bias, residual and PReLU inside.
 #pragma once
 
 #include <cstdint>
