@@ -75,7 +75,9 @@ bool is_folder(const std::string& path) {
 
 bool is_pattern(const std::string& word) {
   std::error_code ignored;
-  return word.find_first_of("*?[") != std::string::npos && !fs::exists(word, ignored);
+  const auto bracket = word.find('[');
+  const bool set = bracket != std::string::npos && word.find(']', bracket) != std::string::npos;
+  return (set || word.find_first_of("*?") != std::string::npos) && !fs::exists(word, ignored);
 }
 
 /// `word` and what it stands for.
@@ -102,7 +104,9 @@ std::vector<Input> expand_inputs(const std::vector<std::string>& words, bool rec
   std::vector<std::string> paths;
   for (const std::string& word : words) expand(word, recursive, paths);
   std::set<std::string> seen;
-  std::erase_if(paths, [&](const std::string& path) { return !seen.insert(path).second; });
+  std::erase_if(paths, [&](const std::string& path) {
+    return !seen.insert(fs::path(path).lexically_normal().string()).second;
+  });
   std::map<std::string, int> uses;
   for (const std::string& path : paths) ++uses[stem_of(path)];
   std::set<std::string> taken;

@@ -62,14 +62,14 @@ TEST_F(Inputs, APatternIsWhatItMatches) {
 
 TEST_F(Inputs, FilesKeepTheirOrderAndCountOnce) {
   EXPECT_THAT(expand({"c.jpeg", "missing.png", ".", "b.png"}),
-              ElementsAre("c.jpeg", "missing.png", "a.JPG", "b.png", "c.jpeg"))
-      << "folder/./c.jpeg is another spelling";
+              ElementsAre("c.jpeg", "missing.png", "a.JPG", "b.png"));
   EXPECT_THAT(expand({"c.jpeg", "c.jpeg"}), ElementsAre("c.jpeg"));
 }
 
 TEST_F(Inputs, AFileMayBeCalledLikeAPattern) {
   write_file_atomically(folder_.file("[x].png"), "x");
   EXPECT_THAT(expand({"[x].png"}), ElementsAre("[x].png"));
+  EXPECT_THAT(expand({"a[1.png"}), ElementsAre("a[1.png")) << "a bracket that is never closed";
 }
 
 TEST_F(Inputs, AFolderWithoutPicturesIsAnError) {

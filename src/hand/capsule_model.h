@@ -47,8 +47,8 @@ inline HandResult capsule_result(const HandModel& model, bool is_right) {
   result.geometry = {160, 128, 256};
   result.frame_width = 320;
   result.frame_height = 240;
-  result.camera = {480, 480, 159.5, 119.5};  // centred, counted from pixel centres
-  result.cam_t_full = {-0.09, 0.10, 0.5};    // the wrist stays where it was at rest
+  result.camera = {480, 480, 160, 120};    // centred
+  result.cam_t_full = {-0.09, 0.10, 0.5};  // the wrist stays where it was at rest
   TestRotations rotations = identity_pose();
   const std::array<double, 9> towards_camera = {0, 0, 1, 1, 0, 0, 0, 1, 0};
   std::copy(towards_camera.begin(), towards_camera.end(), rotations.begin());

@@ -182,17 +182,15 @@ std::optional<FoundHand> HandFinder::look(const Image& frame, const FrameSquare&
 
 std::optional<FoundHand> HandFinder::hand_at(const Image& frame, const Palm& palm,
                                              const FinderOptions& options) {
-  const auto good = [&](const std::optional<FoundHand>& hand) {
-    return hand && hand->presence >= options.min_presence && usable(hand->box, frame);
-  };
-  std::optional<FoundHand> hand = look(frame, mediapipe::square_of_palm(palm));
-  if (!good(hand)) return std::nullopt;
-  if (options.refine) {
-    // A second look that loses the hand says that the first found none.
-    hand = look(frame, mediapipe::square_of_landmarks(hand->landmarks));
-    if (!good(hand)) return std::nullopt;
+  FrameSquare square = mediapipe::square_of_palm(palm);
+  std::optional<FoundHand> hand;
+  // A second look that loses the hand says that the first found none.
+  for (int looks = options.refine ? 2 : 1; looks > 0; --looks) {
+    hand = look(frame, square);
+    if (!hand || hand->presence < options.min_presence || !usable(hand->box, frame)) return std::nullopt;
+    hand->score = palm.score;
+    square = mediapipe::square_of_landmarks(hand->landmarks);
   }
-  hand->score = palm.score;
   return hand;
 }
 

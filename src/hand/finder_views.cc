@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <cstddef>
 
 #include "models/mediapipe/palm.h"
 
@@ -29,6 +30,7 @@ std::vector<double> tile_middles(double extent, double side) {
   const int count = std::max(1, static_cast<int>(std::ceil((extent - side) / step - 1e-9)) + 1);
   if (count == 1) return {extent / 2};
   std::vector<double> middles;
+  middles.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) middles.push_back(side / 2 + (extent - side) * i / (count - 1));
   return middles;
 }

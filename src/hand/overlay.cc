@@ -47,8 +47,7 @@ Mesh mesh_of(const HandResult& result, const HandModel& model) {
 }
 
 PinholeCamera render_camera(const Intrinsics& camera, double x0, double y0, double scale) {
-  return {camera.fx * scale, camera.fy * scale, (camera.cx + 0.5 - x0) * scale,
-          (camera.cy + 0.5 - y0) * scale};
+  return {camera.fx * scale, camera.fy * scale, (camera.cx - x0) * scale, (camera.cy - y0) * scale};
 }
 
 void draw_mesh(Image& frame, const HandResult& result, const HandModel& model) {
@@ -58,7 +57,8 @@ void draw_mesh(Image& frame, const HandResult& result, const HandModel& model) {
           render({{&mesh, result.cam_t_full}}, render_camera(result.camera), frame.width, frame.height));
 }
 
-void draw_skeleton(Image& image, const std::array<Vec2, kHandKeypoints>& points, double width) {
+void draw_skeleton(Image& image, std::array<Vec2, kHandKeypoints> points, double width) {
+  for (Vec2& point : points) point = {point[0] - 0.5, point[1] - 0.5};  // draw.h counts from pixel centres
   for (int pass = 0; pass < 2; ++pass) {  // outlines first, so that a bone never hides another's colour
     for (std::size_t i = 1; i < points.size(); ++i) {
       const Vec2& from = points[static_cast<std::size_t>(kOpenPoseParents[i])];

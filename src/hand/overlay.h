@@ -12,17 +12,15 @@ namespace sinew {
 /// The posed mesh as it stands in the frame, before cam_t_full; `model` is the one that posed it.
 Mesh mesh_of(const HandResult& result, const HandModel& model);
 
-/// The camera that renders what lies in the square of `side` pixels of the frame from (x0, y0) on, magnified
-/// `scale` times; pixels count from their corners. joints_2d and draw.h count from pixel centres, hence the
-/// half that keeps mesh and skeleton together.
+/// The camera that renders what lies in the square of the frame from (x0, y0) on, magnified `scale` times.
 PinholeCamera render_camera(const Intrinsics& camera, double x0 = 0, double y0 = 0, double scale = 1);
 
 /// Draws the shaded mesh over the frame; nothing when the result has none.
 void draw_mesh(Image& frame, const HandResult& result, const HandModel& model);
 
-/// Draws the 21 points and their bones, one colour a finger; points count from pixel centres, `width` is that
-/// of a bone.
-void draw_skeleton(Image& image, const std::array<Vec2, kHandKeypoints>& points, double width);
+/// Draws the 21 points, which count as joints_2d do, and their bones, one colour a finger; `width` is that of
+/// a bone in pixels.
+void draw_skeleton(Image& image, std::array<Vec2, kHandKeypoints> points, double width);
 
 /// Draws the box and the skeleton over the frame.
 void draw_hand(Image& frame, const HandResult& result);

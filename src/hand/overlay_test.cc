@@ -66,10 +66,10 @@ TEST(DrawMesh, TheMeshLiesUnderTheJoints) {
   EXPECT_GT(after.pixel(160, 110)[2], after.pixel(160, 110)[0]) << "light blue";
   EXPECT_TRUE(is(after.pixel(160, 200), 0, 0, 0));
   EXPECT_TRUE(is(after.pixel(60, 110), 0, 0, 0));
-  // A vertex at x is drawn where project() and draw.h have it, at pixel centres: columns 80 and 240 are the
-  // edges, so that the picture of this symmetric triangle is symmetric about column 160.
+  // Pixel 0 covers 0..1: the edges lie at 80 and 240, and the picture of this symmetric triangle is symmetric
+  // about 160, the border of columns 159 and 160.
   for (int offset = 1; offset < 70; ++offset) {
-    EXPECT_EQ(0, std::memcmp(after.pixel(160 - offset, 85), after.pixel(160 + offset, 85), 3)) << offset;
+    EXPECT_EQ(0, std::memcmp(after.pixel(160 - offset, 85), after.pixel(159 + offset, 85), 3)) << offset;
   }
   EXPECT_EQ(mesh_of(result, model).faces[0], (Face{0, 1, 2}));
   result.box.is_right = false;

@@ -300,8 +300,8 @@ HandPicture draw_hand_picture(int width, int height, std::uint64_t seed) {
     for (int x = 0; x < width; ++x) {
       const Vec3 behind = background(static_cast<double>(x) / width, static_cast<double>(y) / height);
       Vec3 colour{};
-      for (const double dx : {-0.25, 0.25}) {
-        for (const double dy : {-0.25, 0.25})
+      for (const double dx : {0.25, 0.75}) {  // pixel 0 covers 0..1
+        for (const double dy : {0.25, 0.75})
           colour = colour + trace(scene, camera, x + dx, y + dy, behind) * 0.25;
       }
       for (std::size_t c = 0; c < 3; ++c) {

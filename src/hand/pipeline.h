@@ -46,9 +46,9 @@ struct HandResult {
   Intrinsics camera;                             // of the whole frame
   Vec3 cam_t_full{};                             // metres
   HandKeypoints joints_3d{};                     // metres, OpenPose order, without cam_t_full
-  std::array<Vec2, kHandKeypoints> joints_2d{};  // pixels of the frame
+  std::array<Vec2, kHandKeypoints> joints_2d{};  // pixels of the frame; pixel (0, 0) covers 0..1
   std::vector<Vec3> vertices;                    // as joints_3d; empty without a hand model
-  std::optional<double> fit_error_px;            // mean distance of joints_2d from the landmarks they were fitted to
+  std::optional<double> fit_error_px;  // mean distance of joints_2d from the landmarks they were fitted to
   HandTimings timings;
 };
 

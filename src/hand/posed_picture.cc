@@ -348,7 +348,7 @@ HandPicture draw_posed_hand_picture(const HandModel& model, int width, int heigh
   const Dice dice(seed);
   const int side = std::min(width, height);
   const double focal = 1.1 * std::max(width, height);
-  const Intrinsics camera = {focal, focal, width / 2.0 - 0.5, height / 2.0 - 0.5};
+  const Intrinsics camera = {focal, focal, width / 2.0, height / 2.0};
   const Scene scene = stand(model, dice, camera, side, is_right);
   const Painted hand = paint_hand(model, scene, seed, steps_for(side));
   const Painted sleeve = paint_sleeve(scene, dice);

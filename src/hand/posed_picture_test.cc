@@ -99,7 +99,7 @@ TEST(PosedPicture, LeftHandsAreMirrorImages) {
     EXPECT_DOUBLE_EQ(left.joints_3d[i][0], -right.joints_3d[i][0]);
     EXPECT_EQ(left.joints_3d[i][1], right.joints_3d[i][1]);
     EXPECT_EQ(left.joints_3d[i][2], right.joints_3d[i][2]);
-    EXPECT_NEAR(left.joints_2d[i][0], 95 - right.joints_2d[i][0], 1e-9) << "counted from pixel centres";
+    EXPECT_NEAR(left.joints_2d[i][0], 96 - right.joints_2d[i][0], 1e-9);
   }
   EXPECT_EQ(left.y1, right.y1);
   EXPECT_EQ(left.y2, right.y2);

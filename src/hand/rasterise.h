@@ -13,9 +13,7 @@
 namespace sinew {
 
 /// A point (x, y, z) is seen at (fx x/z + cx, fy y/z + cy) pixels; x right, y down, z away. Pixel i covers
-/// [i, i+1), so W/2 is the middle of a picture of width W, as in the original's renderer. (image/draw.h
-/// counts from pixel centres: what is drawn at joints_2d lies half a pixel right of and below the mesh unless
-/// cx and cy are half a pixel more, as in draw_mesh().)
+/// [i, i+1), so W/2 is the middle of a picture of width W, as in the original's renderer.
 struct PinholeCamera {
   double fx = 0, fy = 0, cx = 0, cy = 0;  // pixels
   double near = 1e-3;                     // metres; nearer parts are cut off

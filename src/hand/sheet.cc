@@ -83,9 +83,8 @@ Image skeleton_panel(Image photo, const HandResult& result, const Square& square
   for (std::uint8_t& v : photo.rgb) v = static_cast<std::uint8_t>(v * 9 / 20);
   std::array<Vec2, kHandKeypoints> points;
   for (std::size_t i = 0; i < points.size(); ++i) {
-    // Counted from pixel centres, before and after.
-    points[i] = {(result.joints_2d[i][0] + 0.5 - square.x0) * square.scale - 0.5,
-                 (result.joints_2d[i][1] + 0.5 - square.y0) * square.scale - 0.5};
+    points[i] = {(result.joints_2d[i][0] - square.x0) * square.scale,
+                 (result.joints_2d[i][1] - square.y0) * square.scale};
   }
   draw_skeleton(photo, points, std::clamp(side / 110.0, 1.0, 6.0));
   return photo;

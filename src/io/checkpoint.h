@@ -17,7 +17,7 @@ class Checkpoint {
   virtual ~Checkpoint() = default;
   /// The file, for messages.
   const std::string& path() const { return path_; }
-  /// "safetensors", "torch archive", "npz"
+  /// "safetensors", "torch archive", "npz", "tflite"
   virtual std::string_view format() const = 0;
   const std::map<std::string, TensorView>& tensors() const { return tensors_; }
   /// Null when there is no such tensor.
@@ -39,8 +39,9 @@ class Checkpoint {
   std::map<std::string, std::string> metadata_;
 };
 
-/// Opens a safetensors file, a torch zip archive (.ckpt, .pt, .pth) or an npz, told apart by content and not
-/// by name. Throws Error: kNotFound, kFormat (neither), or what the format's reader throws.
+/// Opens a safetensors file, a torch zip archive (.ckpt, .pt, .pth), an npz or a TFLite file (its constants),
+/// told apart by content and not by name. Throws Error: kNotFound, kFormat (neither), or what the format's
+/// reader throws.
 std::unique_ptr<Checkpoint> open_checkpoint(const std::string& path);
 
 }  // namespace sinew

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "plan/lock.h"
 #include "plan/tier_state.h"
 
@@ -64,6 +65,21 @@ TierInfo describe(const std::string& folder) {
   return out;
 }
 
+/// Locks of tiers that are gone.
+void remove_stray_locks(const std::string& plans, FileLayer& files) {
+  for (const std::string& name : names_in(plans)) {
+    const fs::path path = inside(plans, name);
+    std::error_code ignored;
+    if (path.extension() != ".lock" || !Digest::parse(path.stem().string())) continue;
+    if (fs::exists(inside(plans, path.stem().string()), ignored)) continue;
+    try {
+      if (const auto lock = TierLock::try_acquire(path.string())) files.remove(path.string());
+    } catch (const Error& error) {
+      log(LogLevel::kInfo, "{}", error.what());  // an empty file more
+    }
+  }
+}
+
 /// False when somebody uses it. The marker goes first, so that what a crash leaves is cold.
 bool remove_tier(const std::string& folder, FileLayer& files) {
   const auto writer = TierLock::try_acquire(lock_path(folder));
@@ -101,8 +117,9 @@ std::vector<TierInfo> list_tiers(const std::string& root) {
   std::vector<TierInfo> out;
   const std::string plans = root + "/plans";
   for (const std::string& name : names_in(plans)) {
+    // Nothing else is a tier, whatever it is and whoever put it there.
     std::error_code ignored;
-    if (fs::is_directory(fs::symlink_status(inside(plans, name), ignored)))
+    if (Digest::parse(name) && fs::is_directory(fs::symlink_status(inside(plans, name), ignored)))
       out.push_back(describe(inside(plans, name)));
   }
   return out;
@@ -118,7 +135,7 @@ PruneResult prune(const std::string& root, const PruneRule& rule, FileLayer& fil
   for (TierInfo& tier : tiers) {
     const bool old = rule.unused_for && now - tier.last_used > *rule.unused_for;
     const bool too_much = rule.total_bytes && total > *rule.total_bytes;
-    if (!old && !too_much) continue;
+    if (tier.complete && !old && !too_much) continue;
     try {
       if (remove_tier(tier.folder, files)) {
         total -= tier.bytes;
@@ -131,6 +148,7 @@ PruneResult prune(const std::string& root, const PruneRule& rule, FileLayer& fil
       out.failed.emplace_back(std::move(tier), error.what());
     }
   }
+  remove_stray_locks(root + "/plans", files);
   return out;
 }
 

@@ -39,8 +39,9 @@ struct TierInfo {
 /// Every tier under a root, complete or not, by folder; none when there is no such folder. Takes no lock.
 std::vector<TierInfo> list_tiers(const std::string& root);
 
-/// What to remove: tiers not used for longer than `unused_for`; then those longest unused, until all that is
-/// left has `total_bytes` at most. Neither: nothing.
+/// What to remove: what is not complete and not being written, whatever the rule, for it is of no use; tiers
+/// not used for longer than `unused_for`; then those longest unused, until all that is left has `total_bytes`
+/// at most.
 struct PruneRule {
   std::optional<std::chrono::seconds> unused_for;
   std::optional<std::uint64_t> total_bytes;

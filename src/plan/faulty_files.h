@@ -170,7 +170,8 @@ class FaultyFiles final : public FileLayer {
     if (!std::filesystem::is_regular_file(path, none)) return {};
     if (backups_.empty()) {
       static int layers = 0;
-      backups_ = std::filesystem::path(path).parent_path().string() + ".backups" + std::to_string(layers++);
+      backups_ = fmt::format("{}.backups-{}-{}", std::filesystem::path(path).parent_path().string(),
+                             ::getpid(), layers++);
       std::filesystem::create_directories(backups_);
     }
     const std::string backup = backups_ + "/" + std::to_string(kept_++);
@@ -188,7 +189,10 @@ class FaultyFiles final : public FileLayer {
       const bool removal = change->kind == Change::kRemove;
       if (removal && fault_ == Fault::kPowerLossOfRenames) continue;
       if (!removal && fault_ == Fault::kPowerLossOfRemovals) continue;
-      if (removal && !fs::exists(change->path)) fs::rename(change->backup, change->path);
+      if (removal && !fs::exists(change->path)) {
+        fs::create_directories(fs::path(change->path).parent_path());  // which may have gone after it
+        fs::rename(change->backup, change->path);
+      }
       if (change->kind == Change::kCreate) fs::remove(change->path, ignored);
       if (change->kind == Change::kRename && fs::exists(change->to)) {
         fs::rename(change->to, change->path, ignored);

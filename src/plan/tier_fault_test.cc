@@ -4,11 +4,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <memory>
+#include <cstdlib>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "io/test_folder.h"
 #include "plan/faulty_files.h"
 #include "plan/tier_test_support.h"
@@ -79,19 +82,50 @@ void expect_nothing_wrong(const std::string& folder, const std::string& where) {
   }
 }
 
+/// The files of a build that nothing disturbs.
+const std::map<std::string, std::string>& undisturbed(const Scenario& scenario) {
+  static std::map<unsigned, std::map<std::string, std::string>> known;
+  auto& files = known[scenario.seed];
+  if (files.empty()) {
+    const TestFolder folder;
+    FaultyFiles quiet;
+    Tier tier(folder.file("tier"), scenario.identity, quiet);
+    build(tier, test_tensors(scenario.seed));
+    files = files_in(folder.file("tier"));
+  }
+  return files;
+}
+
 void expect_rebuilds(const Scenario& scenario, const std::string& folder, const std::string& where) {
   FaultyFiles files;
   run(scenario, folder, files);
   Tier tier(folder, scenario.identity, files);
   EXPECT_TRUE(tier.complete()) << where << ": " << tier.why_empty();
   EXPECT_EQ(count_found(tier, test_tensors(scenario.seed), where), 4U) << where;
-  const TestFolder clean;
-  Tier reference(clean.file("tier"), scenario.identity, files);
-  build(reference, test_tensors(scenario.seed));
-  EXPECT_EQ(files_in(folder), files_in(clean.file("tier"))) << where;
+  EXPECT_EQ(files_in(folder), undisturbed(scenario)) << where;
 }
 
-TEST(TierFaults, EveryCallFailsInEveryWay) {
+/// Hundreds of tensors are damaged here, and the log would say so of each. Thousands of files are made, in
+/// memory where there is such a folder (6 s instead of 44 s on a busy disk): the faults are the layer's, not
+/// the disk's.
+class TierFaults : public ::testing::Test {
+ protected:
+  TierFaults() {
+    set_log_level(LogLevel::kOff);
+    if (::access("/dev/shm", W_OK | X_OK) != 0) return;
+    if (const char* before = std::getenv("TMPDIR")) before_ = before;
+    ::setenv("TMPDIR", "/dev/shm", 1);
+  }
+  ~TierFaults() override {
+    set_log_level(LogLevel::kWarning);
+    before_ ? ::setenv("TMPDIR", before_->c_str(), 1) : ::unsetenv("TMPDIR");
+  }
+
+ private:
+  std::optional<std::string> before_;
+};
+
+TEST_F(TierFaults, EveryCallFailsInEveryWay) {
   for (const Scenario& scenario : kScenarios) {
     const int calls = count_calls(scenario);
     ASSERT_GT(calls, 10) << scenario.name;
@@ -132,7 +166,7 @@ TEST(TierFaults, EveryCallFailsInEveryWay) {
   }
 }
 
-TEST(TierFaults, TheSameTierGoesOnAfterAnError) {
+TEST_F(TierFaults, TheSameTierGoesOnAfterAnError) {
   const int calls = count_calls(kScenarios[0]);
   for (int n = 0; n < calls; ++n) {
     const TestFolder folder;
@@ -158,7 +192,7 @@ TEST(TierFaults, TheSameTierGoesOnAfterAnError) {
   }
 }
 
-TEST(TierFaults, AProcessThatDiesLeavesNothingThatStays) {
+TEST_F(TierFaults, AProcessThatDiesLeavesNothingThatStays) {
   for (const Scenario& scenario : {kScenarios[0], kScenarios[1]}) {
     const int calls = count_calls(scenario);
     for (int n = 0; n < calls; n += 3) {

@@ -283,11 +283,13 @@ TEST(BlockFloat, LeastErrorTakesTheLowerExponentOnlyWhenStrictlyBetter) {
   EXPECT_EQ(pack(values, kBfp4, kLeast), block_of(126, "7 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9"));
   // One vanishing eighth against the 1's loss of an eighth: equal, so nothing changes.
   EXPECT_EQ(pack({1, 0.125F}, kBfp4, kLeast), block_of(127, "4"));
-  // Not at exponents up to the width, nor at 255.
-  for (float& x : values) x *= 0x1p-124F;
-  EXPECT_EQ(pack(values, kBfp4, kLeast).exponent, 3);
+  // Not at exponents up to the width, nor at 255: half of 2^-126's unit would be exact under 2.
+  values.fill(-0x1.8p-126F);
+  values[0] = 0x1p-124F;
+  EXPECT_EQ(pack(values, kBfp4, kLeast), pack(values, kBfp4));
+  EXPECT_EQ(pack(values, kBfp4).exponent, 3);
   for (float& x : values) x *= 2;
-  EXPECT_EQ(pack(values, kBfp4, kLeast).exponent, 3) << "4 is lowered";
+  EXPECT_EQ(pack(values, kBfp4, kLeast), block_of(3, "7 b b b b b b b b b b b b b b b"));
   values[5] = std::numeric_limits<float>::infinity();
   EXPECT_EQ(pack(values, kBfp4, kLeast).exponent, 255);
 
