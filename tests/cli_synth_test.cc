@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/test_paths.h"
+#include "base/test_assets.h"
 #include "cli_support.h"
 #include "hand/boxes.h"
 #include "hand/picture.h"
@@ -157,8 +157,8 @@ TEST_F(CliSynth, PictureAndItsJointsGoTogether) {
 }
 
 TEST_F(CliSynth, PictureOfAMesh) {
-  const auto mesh = shared_file("data/hand_mesh/webxr_generic_hand/right.glb");
-  if (!mesh) GTEST_SKIP() << kNoShared;
+  const auto mesh = asset_file("generic_hand_right.glb");
+  if (!mesh) GTEST_SKIP() << kNoAssets;
   for (const std::string side : {"right", "left"}) {
     const Ran ran = sinew({"synth", "picture", "--out", side + ".png", "--joints", side + ".json", "--boxes",
                            "boxes.json", "--hand-model", *mesh, "--side", side, "--width", "96", "--height",

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/test_assets.h"
 #include "base/test_paths.h"
 #include "runtime/mediapipe.h"
 #include "runtime/runtime.h"
@@ -33,8 +34,9 @@ class MediapipeGolden : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
     const auto path = shared_file("data/mediapipe/golden.json");
-    const auto network = shared_file(std::string("data/mediapipe/") + GetParam().network + ".tflite");
-    if (!path || !network) GTEST_SKIP() << kNoShared;
+    const auto network = asset_file(std::string(GetParam().network) + ".tflite");
+    if (!path) GTEST_SKIP() << kNoShared;
+    if (!network) GTEST_SKIP() << kNoAssets;
     golden_ = Json::parse(std::ifstream(*path)).at("synthetic").at(GetParam().network);
     const std::unique_ptr<Backend> backend = make_backend(GetParam().backend, 1);
     session_ = open_tflite_session(*network, *backend, GetParam().policy);

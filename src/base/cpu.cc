@@ -1,6 +1,9 @@
 #include "base/cpu.h"
 
 #include <sys/resource.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include <fstream>
 
@@ -17,6 +20,18 @@ Isa best_isa() {
   return __builtin_cpu_supports("avx512bf16") ? Isa::kAvx512Bf16 : Isa::kAvx512;
 #else
   return Isa::kBaseline;
+#endif
+}
+
+bool bf16_doubles_products() {
+#if defined(__x86_64__)
+  if (best_isa() < Isa::kAvx512Bf16) return false;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kAmxBf16 = 1U << 22;  // leaf 7, subleaf 0, edx
+  const bool amx = __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kAmxBf16) != 0;
+  return amx || !__builtin_cpu_is("intel");
+#else
+  return false;
 #endif
 }
 

@@ -11,6 +11,10 @@ enum class Isa { kBaseline, kAvx2, kAvx512, kAvx512Bf16 };
 
 /// The best Isa of this processor and operating system (avx2 with FMA and F16C; avx512 with F, BW, DQ, VL).
 Isa best_isa();
+/// True when a bf16 dot product does twice the work of an f32 FMA in the same time: AMX, or AVX512-BF16
+/// outside Intel, whose cores issue one vdpbf16ps where they issue two FMAs (uops.info: Cooper Lake, Sapphire
+/// Rapids), so that bf16 gains nothing there and conversions lose.
+bool bf16_doubles_products();
 /// "baseline", "avx2", "avx512", "avx512-bf16"
 std::string_view to_string(Isa isa);
 /// The processor's name as the system gives it, or "unknown".

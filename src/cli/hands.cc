@@ -14,7 +14,6 @@
 #include "hand/hand_model_file.h"
 #include "hand/photo.h"
 #include "hand/save.h"
-#include "hand/save.h"
 #include "hand/truth.h"
 #include "io/image_codec.h"
 #include "runtime/finder.h"
@@ -54,6 +53,9 @@ class Hands {
     PhotoOptions photo;
     photo.finder.max_hands = options.max_hands;
     photo.finder.min_score = options.min_score;
+    // A second look halves the scatter of the full network's landmarks and does nothing for the lite one's
+    // (hand/finder.cc has the figures).
+    photo.finder.refine = !options.lite;
     photo.rescale = options.rescale;
     photo.model = model_;
     if (!options.intrinsics.empty()) photo.camera = parse_intrinsics(options.intrinsics);

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/test_assets.h"
 #include "base/test_paths.h"
 #include "hand/fit_kinematics.h"
 #include "hand/fit_start.h"
@@ -261,8 +262,9 @@ Synthetic synthetic(const std::string& path) {
 
 TEST(Fit, TheSyntheticPicturesJointsAreMet) {
   const auto path = shared_file("data/hands/synthetic_right_7.json");
-  const auto glb = shared_file("data/hand_mesh/webxr_generic_hand/right.glb");
-  if (!path || !glb) GTEST_SKIP() << kNoShared;
+  const auto glb = asset_file("generic_hand_right.glb");
+  if (!path) GTEST_SKIP() << kNoShared;
+  if (!glb) GTEST_SKIP() << kNoAssets;
   const Skeleton generic = HandModel(load_glb_hand(*glb), "right.glb").skeleton({});
   for (const Skeleton& skeleton : {generic, builtin_skeleton()}) {
     Synthetic hand = synthetic(*path);

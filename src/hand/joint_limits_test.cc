@@ -6,7 +6,7 @@
 #include <limits>
 #include <numbers>
 
-#include "base/test_paths.h"
+#include "base/test_assets.h"
 #include "hand/fit_test_support.h"
 #include "hand/glb_hand.h"
 #include "hand/test_hands.h"
@@ -93,7 +93,7 @@ TEST(JointLimits, SignsAreAnatomys) {
 /// The thumb's own axes: flexed, its tip crosses the palm and stays before it; abducted the other way it
 /// leaves the palm's plane.
 TEST(JointLimits, TheThumbBendsAcrossThePalm) {
-  const auto path = shared_file("data/hand_mesh/webxr_generic_hand/right.glb");
+  const auto path = asset_file("generic_hand_right.glb");
   const Skeleton skeleton =
       path ? HandModel(load_glb_hand(*path), "right.glb").skeleton({}) : builtin_skeleton();
   const Vec3 flat = pose_skeleton(skeleton, identity_pose())[4];

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "base/test_paths.h"
+#include "base/test_assets.h"
 #include "hand/capsule_model.h"
 #include "hand/glb_hand.h"
 
@@ -114,8 +114,8 @@ TEST(PosedPicture, RefusesSizes) {
 }
 
 TEST(PosedPicture, OfTheGenericHand) {
-  const auto path = shared_file("data/hand_mesh/webxr_generic_hand/right.glb");
-  if (!path) GTEST_SKIP() << kNoShared;
+  const auto path = asset_file("generic_hand_right.glb");
+  if (!path) GTEST_SKIP() << kNoAssets;
   const HandModel model(load_glb_hand(*path), *path);
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     SCOPED_TRACE(seed);

@@ -26,6 +26,9 @@ Mesh mesh_in_frame(const HandResult& result, const HandModel& model) {
 /// diag(-1, 1, 1).
 void save_glb(const std::string& path, const HandResult& result, const HandModel& model) {
   std::array<Vec3, kHandJoints> joints = model.rest_joints(result.betas);
+  for (Vec3& joint : joints) {
+    for (double& v : joint) v *= result.scale;
+  }
   std::array<double, 9 * kHandJoints> rotations = result.rotmats;
   if (!result.box.is_right) {
     for (Vec3& joint : joints) joint[0] = -joint[0];

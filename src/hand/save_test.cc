@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "hand/test_hands.h"
+#include "io/glb.h"
 #include "io/npz.h"
 #include "io/test_folder.h"
 
@@ -80,6 +81,26 @@ TEST(Save, EveryFormatIsWrittenForBothSides) {
     }
   }
   EXPECT_THROW(save_hand(folder.file("x"), "stl", posed(model, true), model), Error);
+}
+
+/// The bones of a hand fitted at another size than the model's grow with its mesh.
+TEST(Save, TheSkinOfAScaledHandFitsItsMesh) {
+  const TestFolder folder;
+  const HandModel model(skeleton_model(), "test");
+  HandResult result = posed(model, true);
+  save_hand(folder.file("once"), "glb", result, model);
+  result.scale = 1.5;
+  for (Vec3& vertex : result.vertices) {
+    for (double& v : vertex) v *= result.scale;
+  }
+  save_hand(folder.file("scaled"), "glb", result, model);
+  const GlbSkinnedMesh once = read_glb(folder.file("once.glb")), scaled = read_glb(folder.file("scaled.glb"));
+  ASSERT_EQ(once.skeleton.size(), scaled.skeleton.size());
+  for (std::size_t j = 0; j < once.skeleton.size(); ++j) {
+    for (const std::size_t at : {3U, 7U, 11U}) {
+      EXPECT_NEAR(scaled.skeleton[j].inverse_bind[at], 1.5 * once.skeleton[j].inverse_bind[at], 1e-6) << j;
+    }
+  }
 }
 
 TEST(Save, ListsOfFormats) {

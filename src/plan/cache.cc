@@ -127,7 +127,7 @@ std::vector<TierInfo> list_tiers(const std::string& root) {
 
 PruneResult prune(const std::string& root, const PruneRule& rule, FileLayer& files) {
   std::vector<TierInfo> tiers = list_tiers(root);
-  std::ranges::stable_sort(tiers, {}, &TierInfo::last_used);
+  std::ranges::sort(tiers, {}, [](const TierInfo& tier) { return std::pair(tier.last_used, tier.folder); });
   std::uint64_t total = 0;
   for (const TierInfo& tier : tiers) total += tier.bytes;
   const FileTime now = std::chrono::system_clock::now();

@@ -150,6 +150,6 @@ std::unique_ptr<Backend> make_cpu_backend(int threads) { return std::make_unique
 
 bool cpu_has_bf16_products() { return cpu::has_bf16_product(); }
 
-bool cpu_prefers_bf16() { return best_isa() >= Isa::kAvx512Bf16 && cpu::has_bf16_product(); }
+bool cpu_prefers_bf16() { return bf16_doubles_products() && cpu::has_bf16_product(); }
 
 }  // namespace sinew
