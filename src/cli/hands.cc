@@ -56,6 +56,7 @@ class Hands {
     // A second look halves the scatter of the full network's landmarks and does nothing for the lite one's
     // (hand/finder.cc has the figures).
     photo.finder.refine = !options.lite;
+    photo.finder.thorough = options.thorough;
     photo.rescale = options.rescale;
     photo.model = model_;
     if (!options.intrinsics.empty()) photo.camera = parse_intrinsics(options.intrinsics);
@@ -197,6 +198,10 @@ void declare_finding(Command& command, HandsOptions& options) {
                  "What finds the hands; none: boxes are given, or the whole "
                  "image is one right hand");
   command.flag("--lite", options.lite, "The smaller of the detector's networks: faster, less exact");
+  command.flag(
+      "--thorough", options.thorough,
+      "Search margins and tiles of the image even when a hand has been found: near and far hands in one "
+      "image; slower");
   command.option("--max-hands", options.max_hands, "At most so many hands of an image");
   command.option("--min-score", options.min_score, "Of the detector, 0 to 1");
   command.repeated("--box", options.boxes,

@@ -18,6 +18,7 @@ struct HandsOptions {
   std::string hand_model;
   std::string detector = "mediapipe";
   bool lite = false;
+  bool thorough = false;
   int max_hands = 10;
   double min_score = 0.5;
   std::vector<std::string> boxes;

@@ -227,7 +227,7 @@ std::vector<FoundHand> HandFinder::find(const Image& frame, const FinderOptions&
   std::vector<FoundHand> hands;
   for (const SearchStage& stage : search_stages(frame.width, frame.height, options.tiles)) {
     search(frame, stage, options, hands);
-    if (std::any_of(hands.begin(), hands.end(), is_sure)) break;
+    if (!options.thorough && std::any_of(hands.begin(), hands.end(), is_sure)) break;
   }
   drop_mistaken(hands);
   std::stable_sort(hands.begin(), hands.end(),

@@ -55,6 +55,9 @@ struct FinderOptions {
   /// Look into tiles of the frame when the whole shows no hand: far hands, for up to 33 runs of the palm
   /// detector more on frames without hands (finder_views.h).
   bool tiles = true;
+  /// Go through margins and tiles even where a hand has been found: hands near and far in one frame, at the
+  /// price of a frame without hands.
+  bool thorough = false;
 };
 
 /// One thread at a time; the sessions must be of one backend.
@@ -66,9 +69,9 @@ class HandFinder {
 
   /// Hands by falling score, none twice. The palm detector sees the whole frame; as long as no hand with a
   /// presence of kSurePresence was found, the frame with a margin, then tiles of it. So where a near hand is
-  /// found far ones are not looked for. A hand that is less sure and lies over a sure one is left out.
-  /// Numbers of a network that are not finite count as no hand. Throws Error (kUsage) for a frame without
-  /// pixels or senseless options.
+  /// found far ones are not looked for, unless `thorough`. A hand that is less sure and lies over a sure one
+  /// is left out. Numbers of a network that are not finite count as no hand. Throws Error (kUsage) for a
+  /// frame without pixels or senseless options.
   std::vector<FoundHand> find(const Image& frame, const FinderOptions& options = {});
 
   /// Runs of the networks since construction, for figures.

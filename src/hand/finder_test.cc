@@ -185,6 +185,21 @@ TEST(HandFinder, FarHandsAreFoundInTiles) {
   EXPECT_FALSE(hands[0].box.is_right);
 }
 
+TEST(HandFinder, ANearHandHidesFarOnesUnlessTheSearchIsThorough) {
+  const DotHand near = {{700, 1200}, {700, 500}, true, 90};
+  const DotHand far = {{2600, 400}, {2600, 240}, false, 12};
+  const Image frame = picture(3000, 1500, {near, far});
+  EXPECT_EQ(finder().find(frame).size(), 1U);
+  FinderOptions options;
+  options.thorough = true;
+  const auto hands = finder().find(frame, options);
+  ASSERT_EQ(hands.size(), 2U) << "each once";
+  EXPECT_TRUE(hands[0].box.is_right);
+  EXPECT_LT(distance(hands[0].landmarks[0], near.wrist), 10.0);
+  EXPECT_FALSE(hands[1].box.is_right);
+  EXPECT_LT(distance(hands[1].landmarks[0], far.wrist), 2.0);
+}
+
 TEST(HandFinder, AHandInSeveralTilesIsReturnedOnce) {
   // In the overlap of all four tiles of 2 x 2 (side 914 of 1600, step 686).
   const DotHand hand = {{800, 830}, {800, 770}, true, 9};

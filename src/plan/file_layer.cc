@@ -8,7 +8,6 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
-#include <exception>
 #include <filesystem>
 #include <system_error>
 
@@ -127,6 +126,15 @@ std::string temporary_name(const std::string& path) {
   return fmt::format("{}{}{}-{}-{}", path, kTemporary, self.pid, self.start, counter.fetch_add(1));
 }
 
+bool try_remove(FileLayer& files, const std::string& path) noexcept {
+  try {
+    files.remove(path);
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 /// The process that a temporary's name carries.
 std::optional<ProcessId> owner_of(std::string_view file_name) {
   const std::size_t at = file_name.rfind(kTemporary);
@@ -169,13 +177,9 @@ void publish(FileLayer& files, const std::string& path, std::span<const std::spa
     }
     files.rename(temporary, path);
   } catch (...) {
-    const auto first = std::current_exception();
-    try {
-      files.remove(temporary);
-    } catch (...) {
-      // A sweep of a later process takes it away; the first failure is the one to tell.
-    }
-    std::rethrow_exception(first);
+    // Where that fails too, the sweep of a later process takes it away; the first failure is the one to tell.
+    try_remove(files, temporary);
+    throw;
   }
 }
 

@@ -58,7 +58,6 @@ TEST(SystemFiles, DoWhatTheySay) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.file("a")));
   EXPECT_GT(files.free_bytes(folder.file("not/there")), 0U);
   EXPECT_TRUE(files.writable(folder.file("not/there")));
-  EXPECT_FALSE(files.writable("/proc/not/there"));
 }
 
 TEST(SystemFiles, SayWhatFailed) {
@@ -89,7 +88,7 @@ TEST(Space, IsAskedFor) {
   files.set_free(1000);
   require_space(files, "/cache", 1000);
   const std::string error = error_of([&] { require_space(files, "/cache", 1'500'000'001); });
-  EXPECT_EQ(error, "/cache: 1.50 GB (1500000001 bytes) are needed, 1000 B (1000 bytes) are free");
+  EXPECT_EQ(error, "/cache: 1.50 GB (1500000001 bytes) are needed, 1.00 kB (1000 bytes) are free");
 }
 
 TEST(Publish, IsWholeOrNothing) {

@@ -144,18 +144,19 @@ void Tier::State::forget(const TierKey& key) {
   if (verified.erase(file_name(key)) > 0) verified_changed = true;
 }
 
-void Tier::State::store_verified() noexcept {
+bool Tier::State::store_verified() noexcept {
   try {
     std::string text;
     {
       const std::scoped_lock lock(mutex);
-      if (!verified_changed || !complete || read_only) return;
+      if (!verified_changed || !complete || read_only) return false;
       verified_changed = false;
       text = to_text(verified);
     }
     publish(files, path(kVerifiedFile), text);
+    return true;
   } catch (...) {
-    // It is a note that saves time; a tier without it is checked again.
+    return false;
   }
 }
 

@@ -166,6 +166,22 @@ TEST_F(TierFaults, EveryCallFailsInEveryWay) {
   }
 }
 
+TEST_F(TierFaults, UntilTheMarkerGoesTheOldTierIsComplete) {
+  for (int n = 0; n < 2; ++n) {  // the folder is made, which it is; the marker is removed
+    const TestFolder folder;
+    FaultyFiles quiet;
+    {
+      Tier first(folder.file("tier"), kFirst, quiet);
+      build(first, test_tensors(1));
+    }
+    FaultyFiles files(n, Fault::kKill);
+    EXPECT_THROW(run(kScenarios[1], folder.file("tier"), files), Killed);
+    Tier tier(folder.file("tier"), kFirst, quiet);
+    EXPECT_TRUE(tier.complete()) << n << ": " << tier.why_empty();
+    EXPECT_EQ(count_found(tier, test_tensors(1)), 4U);
+  }
+}
+
 TEST_F(TierFaults, TheSameTierGoesOnAfterAnError) {
   const int calls = count_calls(kScenarios[0]);
   for (int n = 0; n < calls; ++n) {

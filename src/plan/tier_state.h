@@ -56,8 +56,9 @@ struct Tier::State {
   bool is_verified(const TierKey& key, const RememberedDigest& whole);
   void remember(const TierKey& key, const RememberedDigest& whole);
   void forget(const TierKey& key);
-  /// Writes .verified when there is something new; a failure costs a check later.
-  void store_verified() noexcept;
+  /// Writes .verified when there is something new; false when not. It is a note that saves time: a tier
+  /// without it is checked again.
+  bool store_verified() noexcept;
 
   bool may_write();
   void begin_rewrite();

@@ -106,7 +106,6 @@ void Tier::finish(std::span<const TierKey> keep) {
   s.sweep(manifest);
   if (same) return;
 
-  s.files.sync_folder(s.folder);
   const std::string text = to_text(manifest);
   const Digest digest = digest_of(text);
   publish(s.files, s.path(kManifestFile), text);

@@ -14,9 +14,9 @@ namespace sinew {
 enum class FinderSize : std::uint8_t { kFull, kLite };
 
 struct FinderNetworks {
-  std::unique_ptr<Session> palm;      // what HandFinder takes
+  std::unique_ptr<Session> palm;  // what HandFinder takes
   std::unique_ptr<Session> landmark;
-  Policy policy = Policy::kF32;       // f32, on the reference backend f64
+  Policy policy = Policy::kF32;  // f32, on the reference backend f64
 };
 
 /// From palm_detection_{full,lite}.tflite and hand_landmark_{full,lite}.tflite of the data folder. Throws

@@ -14,7 +14,8 @@
 namespace sinew::mediapipe {
 
 struct Graph {
-  Program program;  // inputs "input" or "input0", "input1", ...; outputs "output0", "output1", ... in file order
+  Program
+      program;  // inputs "input" or "input0", "input1", ...; outputs "output0", "output1", ... in file order
   Plan plan;
   Sources sources;
 };
