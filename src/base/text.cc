@@ -1,8 +1,27 @@
 #include "base/text.h"
 
+#include <algorithm>
 #include <charconv>
+#include <utility>
 
 namespace sinew {
+namespace {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
@@ -14,12 +33,25 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
-std::optional<double> parse_number(std::string_view text) {
+std::optional<double> parse_number(const std::string& text) {
   double number = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc{} || stop != end) return std::nullopt;
   return number;
+}
+
+std::vector<std::string> nearest_words(const std::vector<std::string>& words, std::string_view word,
+                                       std::size_t count) {
+  std::vector<std::pair<std::size_t, const std::string*>> ranked;
+  ranked.reserve(words.size());
+  for (const std::string& candidate : words) ranked.emplace_back(edit_distance(candidate, word), &candidate);
+  std::ranges::stable_sort(ranked, {}, [](const auto& entry) { return entry.first; });
+  ranked.resize(std::min(ranked.size(), count));
+  std::vector<std::string> nearest;
+  nearest.reserve(ranked.size());
+  for (const auto& [distance, candidate] : ranked) nearest.push_back(*candidate);
+  return nearest;
 }
 
 }  // namespace sinew

@@ -24,5 +24,12 @@ TEST(Text, ANumberIsTheWholeText) {
   }
 }
 
+TEST(Text, NearestWordsComeFirst) {
+  const std::vector<std::string> words = {"attention", "mlp", "norm", "nor"};
+  EXPECT_THAT(nearest_words(words, "norn", 2), ElementsAre("norm", "nor"));
+  EXPECT_THAT(nearest_words(words, "mlp", 9).front(), "mlp");
+  EXPECT_EQ(nearest_words(words, "", 9).size(), 4U);
+}
+
 }  // namespace
 }  // namespace sinew

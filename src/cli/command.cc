@@ -118,6 +118,7 @@ int main_program(int argc, char** argv) {
             declare_hands);
   root.verb("run", "Run a model on tensors from a file", declare_run);
   root.verb("compare", "Compare the tensors of two files", declare_compare);
+  root.verb("plan", "Prepared weights", declare_plan);
   root.verb("crop", "Cut the network's input out of a photo", declare_crop);
   root.verb("inspect", "List the tensors of a checkpoint", declare_inspect);
   root.verb("synth", "Make synthetic models and pictures", declare_synth);

@@ -44,6 +44,7 @@ using Declare = std::function<int()> (*)(Command&);
 std::function<int()> declare_hands(Command& command);
 std::function<int()> declare_run(Command& command);
 std::function<int()> declare_compare(Command& command);
+std::function<int()> declare_plan(Command& command);
 std::function<int()> declare_crop(Command& command);
 std::function<int()> declare_inspect(Command& command);
 std::function<int()> declare_synth(Command& command);

@@ -68,10 +68,12 @@ class Hands {
       context_.policy = to_string(networks.policy);
       finder = std::make_unique<HandFinder>(std::move(networks.palm), std::move(networks.landmark));
     }
-    std::unique_ptr<HandPipeline> network = landmarks_only ? nullptr : open_network(options, *backend, photo);
+    std::unique_ptr<HandPipeline> network;
     if (landmarks_only) {
       context_.model = kLandmarksModel;
       context_.crop = "mediapipe";
+    } else {
+      network = open_network(options, *backend, photo);
     }
     context_.backend = backend->describe();
     context_.rescale = options.rescale;

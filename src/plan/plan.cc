@@ -14,7 +14,7 @@ void Plan::add(PlanEntry entry) {
 std::size_t Plan::bytes() const {
   std::size_t total = 0;
   for (const auto& [name, entry] : entries_) {
-    total += static_cast<std::size_t>(entry.shape.count()) * size_of(entry.dtype);
+    total += entry.bytes();
   }
   return total;
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plan/sources.h"
@@ -12,8 +13,22 @@
 
 namespace sinew {
 
-/// Makes a plan tensor, in double, from the sources it names; rounding to the plan's dtype comes last.
-using Transform = std::function<Tensor(const Sources&)>;
+/// Makes a plan tensor, in double, from the sources it names; rounding to the plan's dtype comes last. None
+/// (false): the one source, reshaped and rounded.
+class Transform {
+ public:
+  using Function = std::function<Tensor(const Sources&)>;
+  Transform() = default;
+  /// `name` says what is done, for people: "stack 3", "rows 0..1280".
+  Transform(std::string name, Function make) : name_(std::move(name)), make_(std::move(make)) {}
+  const std::string& name() const { return name_; }
+  explicit operator bool() const { return static_cast<bool>(make_); }
+  Tensor operator()(const Sources& sources) const { return make_(sources); }
+
+ private:
+  std::string name_;
+  Function make_;
+};
 
 struct PlanEntry {
   std::string name;      // of the plan tensor, and of the program's weight
@@ -21,7 +36,9 @@ struct PlanEntry {
   DType dtype = DType::kF32;
   Shape shape;
   std::vector<std::string> sources;  // checkpoint tensors it is made from
-  Transform transform;               // empty: the one source, reshaped and rounded
+  Transform transform;
+
+  std::size_t bytes() const { return static_cast<std::size_t>(shape.count()) * size_of(dtype); }
 };
 
 class Plan {

@@ -71,7 +71,7 @@ TEST_F(PlanTest, TransformsRunInDoubleAndRoundOnce) {
     for (double& v : out.as<double>()) v /= 3;
     return out;
   };
-  plan_.add({"thirds", "c", DType::kF32, {2, 3}, {"a"}, thirds});
+  plan_.add({"thirds", "c", DType::kF32, {2, 3}, {"a"}, {"thirds", thirds}});
   PlanWeights weights(plan_, sources_);
   const TensorView view = weights.load("thirds", DType::kF32, {2, 3});
   for (std::size_t i = 0; i < 6; ++i)
@@ -83,7 +83,7 @@ TEST_F(PlanTest, DisagreementsAreNamed) {
   plan_.add({"w", "c", DType::kF32, {2, 3}, {"a"}, {}});
   plan_.add({"lost", "c", DType::kF32, {2, 3}, {"b"}, {}});
   plan_.add(
-      {"wrong", "c", DType::kF32, {2, 2}, {"a"}, [](const Sources& sources) { return sources.f64("a"); }});
+      {"wrong", "c", DType::kF32, {2, 2}, {"a"}, {"all of a", [](const Sources& sources) { return sources.f64("a"); }}});
   EXPECT_THAT(error_of("nothing", DType::kF32, {1}), testing::HasSubstr("the plan has no tensor nothing"));
   EXPECT_THAT(error_of("w", DType::kBF16, {2, 3}),
               testing::HasSubstr("w is f32[2,3], the program wants bf16[2,3]"));

@@ -134,6 +134,28 @@ TEST_F(TierTest, EveryKeyOfTheIdentityCounts) {  // row 30
   EXPECT_FALSE(Tier(path_, kFirst, files_).complete());
 }
 
+TEST_F(TierTest, TheMarkerGoesFirstAndComesLast) {
+  make();
+  Tier tier(path_, kFirst, files_);
+  tier.put(keys_[0], tensors_.at(keys_[0]));
+  EXPECT_FALSE(std::filesystem::exists(path_ + "/.complete"));
+  EXPECT_FALSE(std::filesystem::exists(path_ + "/.verified"));
+  EXPECT_FALSE(tier.complete());
+  EXPECT_EQ(tier.why_empty(), "is being written");
+  EXPECT_FALSE(Tier(path_, kFirst, files_).complete());
+  FaultyFiles counting;
+  const std::string other = folder_.file("other");
+  {
+    Tier first(other, kFirst, counting);
+    build(first, tensors_);
+  }
+  // The last calls of a build: create, write, sync and rename the marker, sync the folder.
+  FaultyFiles stopped(counting.calls() - 2, Fault::kKill);
+  Tier last(folder_.file("stopped"), kFirst, stopped);
+  EXPECT_THROW(build(last, tensors_), Killed);
+  EXPECT_EQ(files_in(folder_.file("stopped")).size(), 4U + 1);
+}
+
 TEST_F(TierTest, WithoutMarkerOrManifestItIsCold) {
   const auto why = [&] { return Tier(path_, kFirst, files_).why_empty(); };
   make();

@@ -1,5 +1,7 @@
 #include "models/hamer/folding.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstring>
 
@@ -105,78 +107,84 @@ PixelStats pixel_stats(const Config& config) {
 }
 
 Transform patch_weight(const Config& config, bool u8_input) {
-  return [config, u8_input](const Sources& sources) {
-    Vector weight = load(sources, "backbone.patch_embed.proj.weight");
-    constexpr std::size_t kPixels = kPatch * kPatch;
-    const PixelStats stats = pixel_stats(config);
-    for (std::size_t i = 0; u8_input && i < weight.size(); ++i) weight[i] /= stats.std[i / kPixels % 3];
-    return as_tensor(weight, {config.embed, 3 * kPatch * kPatch});
-  };
+  return {u8_input ? "reshape, divide by channel deviation" : "reshape",
+          [config, u8_input](const Sources& sources) {
+            Vector weight = load(sources, "backbone.patch_embed.proj.weight");
+            constexpr std::size_t kPixels = kPatch * kPatch;
+            const PixelStats stats = pixel_stats(config);
+            for (std::size_t i = 0; u8_input && i < weight.size(); ++i)
+              weight[i] /= stats.std[i / kPixels % 3];
+            return as_tensor(weight, {config.embed, 3 * kPatch * kPatch});
+          }};
 }
 
 Transform patch_constant(const Config& config, bool u8_input, bool with_position) {
-  return [config, u8_input, with_position](const Sources& sources) {
-    const Vector bias = load(sources, "backbone.patch_embed.proj.bias");
-    const Vector position = load(sources, "backbone.pos_embed");
-    const std::size_t width = bias.size();
-    Vector out(static_cast<std::size_t>(kTokens) * width);
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      out[i] = bias[i % width];
-      // Row 0 belongs to the class token of pre-training and is added to every token (1.2).
-      if (with_position) out[i] += position[width + i] + position[i % width];
-    }
-    if (u8_input) {
-      const PixelStats stats = pixel_stats(config);
-      std::array<double, 3> beta{};
-      for (std::size_t c = 0; c < 3; ++c) beta[c] = (kGreyPad[c] - stats.mean[c]) / stats.std[c];
-      add_constant_image(config, load(sources, "backbone.patch_embed.proj.weight"), beta, out);
-    }
-    return as_tensor(out, {kTokens, config.embed});
-  };
+  return {fmt::format("bias{}{}", with_position ? " + position" : "", u8_input ? " + constant image" : ""),
+          [config, u8_input, with_position](const Sources& sources) {
+            const Vector bias = load(sources, "backbone.patch_embed.proj.bias");
+            const Vector position = load(sources, "backbone.pos_embed");
+            const std::size_t width = bias.size();
+            Vector out(static_cast<std::size_t>(kTokens) * width);
+            for (std::size_t i = 0; i < out.size(); ++i) {
+              out[i] = bias[i % width];
+              // Row 0 belongs to the class token of pre-training and is added to every token (1.2).
+              if (with_position) out[i] += position[width + i] + position[i % width];
+            }
+            if (u8_input) {
+              const PixelStats stats = pixel_stats(config);
+              std::array<double, 3> beta{};
+              for (std::size_t c = 0; c < 3; ++c) beta[c] = (kGreyPad[c] - stats.mean[c]) / stats.std[c];
+              add_constant_image(config, load(sources, "backbone.patch_embed.proj.weight"), beta, out);
+            }
+            return as_tensor(out, {kTokens, config.embed});
+          }};
 }
 
 Transform initial_token(const Config& config) {
-  return [config](const Sources& sources) { return as_tensor(x0(sources), {1, config.head_dim}); };
+  return {"token bias + position",
+          [config](const Sources& sources) { return as_tensor(x0(sources), {1, config.head_dim}); }};
 }
 
 Transform token_after_layer0(const Config& config) {
-  return [config](const Sources& sources) { return as_tensor(x1(sources, config), {1, config.head_dim}); };
+  return {"token after layer 0's self-attention",
+          [config](const Sources& sources) { return as_tensor(x1(sources, config), {1, config.head_dim}); }};
 }
 
 Transform query_of_layer0(const Config& config) {
-  return [config](const Sources& sources) {
-    const std::string layer = layer_prefix(0);
-    const Vector normed = layer_norm(x1(sources, config), load(sources, layer + "1.norm.weight"),
-                                     load(sources, layer + "1.norm.bias"));
-    return as_tensor(product(load(sources, layer + "1.fn.to_q.weight"), 0, config.head_inner, normed),
-                     {1, config.head_inner});
-  };
+  return {"query of layer 0", [config](const Sources& sources) {
+            const std::string layer = layer_prefix(0);
+            const Vector normed = layer_norm(x1(sources, config), load(sources, layer + "1.norm.weight"),
+                                             load(sources, layer + "1.norm.bias"));
+            return as_tensor(product(load(sources, layer + "1.fn.to_q.weight"), 0, config.head_inner, normed),
+                             {1, config.head_inner});
+          }};
 }
 
 Transform weight_rows(const std::string& source, std::int64_t first, std::int64_t count) {
-  return [source, first, count](const Sources& sources) {
-    const Tensor whole = sources.f64(source);
-    const std::int64_t columns = whole.shape().back();
-    const auto rows = whole.as<double>().subspan(static_cast<std::size_t>(first * columns),
-                                                 static_cast<std::size_t>(count * columns));
-    return Tensor::of<double>({count, columns}, rows);
-  };
+  return {fmt::format("rows {}..{}", first, first + count), [source, first, count](const Sources& sources) {
+            const Tensor whole = sources.f64(source);
+            const std::int64_t columns = whole.shape().back();
+            const auto rows = whole.as<double>().subspan(static_cast<std::size_t>(first * columns),
+                                                         static_cast<std::size_t>(count * columns));
+            return Tensor::of<double>({count, columns}, rows);
+          }};
 }
 
 Transform stacked(const std::vector<std::string>& names) {
-  return [names](const Sources& sources) {
-    std::int64_t count = 0;
-    for (const std::string& name : names) count += sources.get(name).shape.count();
-    const Shape& first = sources.get(names.front()).shape;
-    Tensor all(DType::kF64, first.rank() == 1 ? Shape{count} : Shape{count / first.back(), first.back()});
-    double* next = all.as<double>().data();
-    for (const std::string& name : names) {
-      const TensorView& part = sources.get(name);
-      convert_into(part, DType::kF64, next);
-      next += part.shape.count();
-    }
-    return all;
-  };
+  return {fmt::format("stack {}", names.size()), [names](const Sources& sources) {
+            std::int64_t count = 0;
+            for (const std::string& name : names) count += sources.get(name).shape.count();
+            const Shape& first = sources.get(names.front()).shape;
+            Tensor all(DType::kF64,
+                       first.rank() == 1 ? Shape{count} : Shape{count / first.back(), first.back()});
+            double* next = all.as<double>().data();
+            for (const std::string& name : names) {
+              const TensorView& part = sources.get(name);
+              convert_into(part, DType::kF64, next);
+              next += part.shape.count();
+            }
+            return all;
+          }};
 }
 
 std::vector<std::string> layer0_sources() {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/hamer/builder.h"
+#include "models/hamer/folding.h"
 #include "program/attention.h"
 #include "program/elementwise.h"
 #include "program/patch.h"
@@ -50,13 +51,7 @@ class Plain {
     const std::string pos = "backbone.pos_embed";
     const auto rows = [&](const std::string& name, std::int64_t first, std::int64_t count) {
       return b_.made_weight(
-          {name, "patch", b_.stream(), {count, c_.embed}, {pos}, [=](const Sources& sources) {
-             const Tensor table = sources.f64(pos);
-             const std::int64_t width = table.shape().back();
-             return Tensor::of<double>({count, width},
-                                       table.as<double>().subspan(static_cast<std::size_t>(first * width),
-                                                                  static_cast<std::size_t>(count * width)));
-           }});
+          {name, "patch", b_.stream(), {count, c_.embed}, {pos}, weight_rows(pos, first, count)});
     };
     const ValueId placed = sum(conv.out, rows("pos.tokens", 1, kTokens),
                                b_.local("tokens.table", b_.stream(), {kTokens, c_.embed}));
@@ -111,9 +106,10 @@ class Plain {
   ValueId initial() {
     const std::string source = "mano_head.transformer.";
     Linear op;
-    op.x = b_.made_weight({"head.zero", "head", b_.stream(), {1, 1}, {}, [](const Sources&) {
-                             return Tensor(DType::kF64, {1, 1});
-                           }});
+    op.x =
+        b_.made_weight({"head.zero", "head", b_.stream(), {1, 1}, {}, {"zero", [](const Sources&) {
+                                                                         return Tensor(DType::kF64, {1, 1});
+                                                                       }}});
     op.weight = b_.stream_weight("head", source + "to_token_embedding.weight", {c_.head_dim, 1});
     op.bias = b_.stream_weight("head", source + "to_token_embedding.bias", {c_.head_dim});
     op.out = b_.local("head.embedding", b_.stream(), {1, c_.head_dim});

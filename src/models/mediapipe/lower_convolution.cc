@@ -93,9 +93,9 @@ ValueId Lowering::bias(const TfliteOperator& op, std::int64_t channels) {
   const int out = op.outputs[0];
   const std::string name = unique(out, "/no_bias");
   const Shape shape = {channels};
-  plan_.add({name, "convolution", dtype_, shape, {}, [shape](const Sources&) {
-               return Tensor(DType::kF64, shape);
-             }});
+  plan_.add({name, "convolution", dtype_, shape, {}, {"zeros", [shape](const Sources&) {
+                                                        return Tensor(DType::kF64, shape);
+                                                      }}});
   return builder_.weight(name, dtype_, shape);
 }
 
