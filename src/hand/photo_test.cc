@@ -37,18 +37,18 @@ TEST(Photo, HandsAreFoundAndPosedFromTheirLandmarks) {
   EXPECT_FALSE(hands[1].box.is_right);
   for (const HandResult& hand : hands) {
     ASSERT_TRUE(hand.found.has_value());
-    ASSERT_TRUE(hand.fit_error_px.has_value());
+    const FoundHand found = hand.found.value_or(FoundHand{});
     EXPECT_EQ(hand.frame_width, 400);
     EXPECT_EQ(hand.camera.fx, 5000.0 / 256 * 400) << "the original's assumption";
     EXPECT_EQ(hand.betas, (std::array<double, 10>{}));
     EXPECT_TRUE(hand.vertices.empty()) << "the skeleton has none";
     double mean = 0;
     for (std::size_t i = 0; i < kHandKeypoints; ++i) {
-      mean += std::hypot(hand.joints_2d[i][0] - hand.found->landmarks[i][0],
-                         hand.joints_2d[i][1] - hand.found->landmarks[i][1]) /
+      mean += std::hypot(hand.joints_2d[i][0] - found.landmarks[i][0],
+                         hand.joints_2d[i][1] - found.landmarks[i][1]) /
               kHandKeypoints;
     }
-    EXPECT_NEAR(mean, *hand.fit_error_px, 1e-9);
+    EXPECT_NEAR(mean, hand.fit_error_px.value_or(-1), 1e-9);
   }
 }
 
@@ -81,8 +81,9 @@ TEST(Photo, AGivenBoxIsSearchedAroundAndKept) {
   EXPECT_EQ(hands[0].box.x1, 230);
   EXPECT_TRUE(hands[0].box.is_right) << "the box knows better";
   ASSERT_TRUE(hands[0].found.has_value());
-  EXPECT_NEAR(hands[0].found->landmarks[0][0], kLeft.wrist[0], 2) << "pixels of the frame, not of the cut";
-  EXPECT_NEAR(hands[0].found->landmarks[0][1], kLeft.wrist[1], 2);
+  const FoundHand found = hands[0].found.value_or(FoundHand{});
+  EXPECT_NEAR(found.landmarks[0][0], kLeft.wrist[0], 2) << "pixels of the frame, not of the cut";
+  EXPECT_NEAR(found.landmarks[0][1], kLeft.wrist[1], 2);
 }
 
 TEST(Photo, ABoxWithoutAHandIsAnErrorThatNamesIt) {

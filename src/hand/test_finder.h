@@ -65,6 +65,7 @@ class FakeNetwork : public Session {
     ProgramBuilder builder("fake");
     const ValueId in = builder.input("input", dtype, {side, side, 3});
     std::vector<ValueId> out;
+    out.reserve(outputs.size());
     for (std::size_t i = 0; i < outputs.size(); ++i)
       out.push_back(builder.output("output" + std::to_string(i), dtype, outputs[i]));
     builder.add(AnyNetwork(in, out));
@@ -177,7 +178,8 @@ inline void see_landmarks(std::span<const float> rgb, FakeNetwork::Outputs& out)
   const Vec2 up = {knuckle.at[0] - wrist.at[0], knuckle.at[1] - wrist.at[1]};
   const double side = knuckle.blue ? -1 : 1;  // right hand, back seen: the thumb on the left
   for (std::size_t i = 0; i < kLandmarks; ++i) {
-    const auto finger = static_cast<double>((i + 3) / 4);  // 0 wrist, 1 thumb .. 5 little
+    const std::size_t number = (i + 3) / 4;
+    const auto finger = static_cast<double>(number);  // 0 wrist, 1 thumb .. 5 little
     const double along = i == 0 ? 0 : 1 + 0.3 * static_cast<double>((i - 1) % 4);
     const double across = i == 0 ? 0 : side * 0.2 * (finger - 3);
     out[0][3 * i] = static_cast<float>(wrist.at[0] + along * up[0] - across * up[1]);

@@ -133,7 +133,7 @@ void Tier::State::adopt(const Manifest& manifest, const Digest& manifest_digest)
   }
   std::erase_if(verified, [&](const auto& item) { return !untouched.contains(item.first); });
   std::erase_if(confirmed, [&](const std::string& name) { return !untouched.contains(name); });
-  verified_changed = true;
+  verified_changed = !verified.empty();  // the note on disk went with the marker
   written.clear();
   damages.clear();
   why.clear();
