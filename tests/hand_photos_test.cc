@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
 
 #include "backend/cpu/cpu_backend.h"
 #include "base/test_assets.h"
@@ -28,21 +29,26 @@ class HandPhotos : public testing::Test {
     const auto pictures = shared_file("data/hands");
     if (!pictures) GTEST_SKIP() << kNoShared;
     folder_ = *pictures;
-    const std::unique_ptr<Backend> backend = make_cpu_backend(1);
-    FinderNetworks networks = open_finder_networks(*backend, *palm, *landmark);
+    palm_ = *palm;
+    landmark_ = *landmark;
     model_ = open_hand_model(*mesh);
-    PhotoOptions options;
-    options.model = model_;
-    photo_ = std::make_unique<PhotoHands>(
-        std::make_unique<HandFinder>(std::move(networks.palm), std::move(networks.landmark)), nullptr,
-        options);
+    photo_ = photo();
   }
 
+  std::unique_ptr<PhotoHands> photo(const std::optional<Intrinsics>& camera = {}) const {
+    const std::unique_ptr<Backend> backend = make_cpu_backend(1);
+    FinderNetworks networks = open_finder_networks(*backend, palm_, landmark_);
+    PhotoOptions options;
+    options.model = model_;
+    options.camera = camera;
+    auto finder = std::make_unique<HandFinder>(std::move(networks.palm), std::move(networks.landmark));
+    return std::make_unique<PhotoHands>(std::move(finder), nullptr, options);
+  }
   std::vector<HandResult> hands(const std::string& file) {
     return photo_->find(read_image(folder_ + "/" + file));
   }
 
-  std::string folder_;
+  std::string folder_, palm_, landmark_;
   std::shared_ptr<const HandModel> model_;
   std::unique_ptr<PhotoHands> photo_;
 };
@@ -81,16 +87,8 @@ TEST_F(HandPhotos, TheRenderedHandComesOutWhereItIs) {
 /// With the picture's own camera the translation is metric, up to the size of the hand, which no picture
 /// tells.
 TEST_F(HandPhotos, KnownIntrinsicsPlaceTheHand) {
-  const auto palm = asset_file("palm_detection_full.tflite"),
-             landmark = asset_file("hand_landmark_full.tflite");
-  const std::unique_ptr<Backend> backend = make_cpu_backend(1);
-  FinderNetworks networks = open_finder_networks(*backend, *palm, *landmark);
-  PhotoOptions options;
-  options.model = model_;
-  options.camera = Intrinsics{601.832, 601.832, 128, 128};
-  PhotoHands photo(std::make_unique<HandFinder>(std::move(networks.palm), std::move(networks.landmark)),
-                   nullptr, options);
-  const auto found = photo.find(read_image(folder_ + "/synthetic_right_7.png"));
+  const auto found =
+      photo(Intrinsics{601.832, 601.832, 128, 128})->find(read_image(folder_ + "/synthetic_right_7.png"));
   ASSERT_EQ(found.size(), 1U);
   // The picture's note: the hand's origin stands 0.6 m away, its wrist at z = 0.607 m; drawn 0.188 m long
   // from wrist to the middle finger's tip.
