@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/sort_stably.h"
 #include "base/test_assets.h"
 #include "base/test_paths.h"
 #include "runtime/mediapipe.h"
@@ -87,7 +88,7 @@ void MediapipeGolden::check_palm() {
   ASSERT_EQ(logits.size(), 2016U);
   std::vector<std::size_t> order(logits.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return logits[i]; });
+  sort_stably(order, [&](std::size_t a, std::size_t b) { return logits[a] > logits[b]; });
   const Json& top = golden_.at("top_logits");
   std::vector<double> got;
   std::vector<double> want;

@@ -43,14 +43,14 @@ std::optional<double> parse_number(const std::string& text) {
 
 std::vector<std::string> nearest_words(const std::vector<std::string>& words, std::string_view word,
                                        std::size_t count) {
-  std::vector<std::pair<std::size_t, const std::string*>> ranked;
+  std::vector<std::pair<std::size_t, std::size_t>> ranked;  // distance, place
   ranked.reserve(words.size());
-  for (const std::string& candidate : words) ranked.emplace_back(edit_distance(candidate, word), &candidate);
-  std::ranges::stable_sort(ranked, {}, [](const auto& entry) { return entry.first; });
+  for (std::size_t i = 0; i < words.size(); ++i) ranked.emplace_back(edit_distance(words[i], word), i);
+  std::ranges::sort(ranked);
   ranked.resize(std::min(ranked.size(), count));
   std::vector<std::string> nearest;
   nearest.reserve(ranked.size());
-  for (const auto& [distance, candidate] : ranked) nearest.push_back(*candidate);
+  for (const auto& [distance, place] : ranked) nearest.push_back(words[place]);
   return nearest;
 }
 

@@ -5,6 +5,8 @@
 
 #include <limits>
 
+#include "base/sort_stably.h"
+
 namespace sinew {
 namespace {
 
@@ -22,6 +24,12 @@ TEST(Text, ANumberIsTheWholeText) {
   for (const char* text : {"", " 1", "1 ", "1,", "1e999", "0x10", "+1"}) {
     EXPECT_EQ(parse_number(text), std::nullopt) << text;
   }
+}
+
+TEST(Text, EqualsKeepTheirOrder) {
+  std::vector<std::string> words = {"bb", "a", "cc", "d", "ee"};
+  sort_stably(words, [](const std::string& a, const std::string& b) { return a.size() < b.size(); });
+  EXPECT_THAT(words, ElementsAre("a", "d", "bb", "cc", "ee"));
 }
 
 TEST(Text, NearestWordsComeFirst) {

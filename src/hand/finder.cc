@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/sort_stably.h"
 #include "hand/boxes.h"
 
 namespace sinew {
@@ -230,8 +231,7 @@ std::vector<FoundHand> HandFinder::find(const Image& frame, const FinderOptions&
     if (!options.thorough && std::any_of(hands.begin(), hands.end(), is_sure)) break;
   }
   drop_mistaken(hands);
-  std::stable_sort(hands.begin(), hands.end(),
-                   [](const FoundHand& a, const FoundHand& b) { return a.score > b.score; });
+  sort_stably(hands, [](const FoundHand& a, const FoundHand& b) { return a.score > b.score; });
   hands.resize(std::min(hands.size(), static_cast<std::size_t>(options.max_hands)));
   return hands;
 }

@@ -149,6 +149,7 @@ class TestTflite {
     std::vector<flatbuffers::Offset<schema::Buffer>> buffers = {
         schema::CreateBuffer(builder, 0, 0, external)};  // buffer 0 is nobody's
     std::vector<flatbuffers::Offset<schema::Tensor>> made;
+    made.reserve(tensors.size());
     for (const TestTfliteTensor& tensor : tensors) made.push_back(build_tensor(builder, tensor, buffers));
     std::map<std::tuple<TfliteCode, std::int32_t, std::string>, std::uint32_t> codes;
     std::vector<flatbuffers::Offset<schema::OperatorCode>> code_tables;
@@ -167,6 +168,7 @@ class TestTflite {
           schema::CreateOperatorDirect(builder, at->second, &op.inputs, &op.outputs, op.type, options));
     }
     std::vector<flatbuffers::Offset<schema::SubGraph>> graphs;
+    graphs.reserve(static_cast<std::size_t>(subgraphs));
     for (int i = 0; i < subgraphs; ++i) {
       graphs.push_back(schema::CreateSubGraphDirect(builder, &made, &inputs, &outputs, &ops, "main"));
     }

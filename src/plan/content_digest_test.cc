@@ -86,7 +86,7 @@ TEST_F(ContentDigest, IsRememberedUntilTheFileChanges) {
 
   const auto spoil = [&](const std::function<void()>& change) {
     RememberedDigests false_notes = remembered();
-    for (auto& [path, note] : false_notes) note = {*stamp_of(path), {1, 2}};
+    for (auto& [path, note] : false_notes) note = {have(stamp_of(path)), {1, 2}};
     overwrite(cache_ + "/digests.json", to_text(false_notes));
     EXPECT_EQ(digest({one_}), noted);
     change();
@@ -114,7 +114,7 @@ TEST_F(ContentDigest, IsRememberedUntilTheFileChanges) {
 
 TEST_F(ContentDigest, AFileOfThisMomentIsNotRemembered) {
   overwrite(one_, "weights");
-  FileStamp stamp = *stamp_of(one_);
+  FileStamp stamp = have(stamp_of(one_));
   EXPECT_FALSE(is_settled(stamp, stamp.changed));
   EXPECT_FALSE(is_settled(stamp, stamp.changed + 50'000'000)) << "a later change could have the same times";
   EXPECT_TRUE(is_settled(stamp, stamp.changed + 200'000'000));

@@ -117,6 +117,7 @@ TEST(TierLock, ThreadsTakeTurns) {
   std::atomic<int> inside = 0;
   std::atomic<int> turns = 0;
   std::vector<std::jthread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       for (int turn = 0; turn < 3; ++turn) {

@@ -82,8 +82,9 @@ TEST_F(PlanTest, TransformsRunInDoubleAndRoundOnce) {
 TEST_F(PlanTest, DisagreementsAreNamed) {
   plan_.add({"w", "c", DType::kF32, {2, 3}, {"a"}, {}});
   plan_.add({"lost", "c", DType::kF32, {2, 3}, {"b"}, {}});
-  plan_.add(
-      {"wrong", "c", DType::kF32, {2, 2}, {"a"}, {"all of a", [](const Sources& sources) { return sources.f64("a"); }}});
+  plan_.add({"wrong", "c", DType::kF32, {2, 2}, {"a"}, {"all of a", [](const Sources& sources) {
+                                                          return sources.f64("a");
+                                                        }}});
   EXPECT_THAT(error_of("nothing", DType::kF32, {1}), testing::HasSubstr("the plan has no tensor nothing"));
   EXPECT_THAT(error_of("w", DType::kBF16, {2, 3}),
               testing::HasSubstr("w is f32[2,3], the program wants bf16[2,3]"));

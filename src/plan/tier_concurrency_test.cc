@@ -78,6 +78,7 @@ TEST(TierConcurrency, OneProcessBuildsTheOtherWaitsAndIsWarm) {
       try {
         code = prepare(folder.file("plans/tier"), have_lock, waits);
       } catch (...) {
+        code = 102;
       }
       ::_exit(code);
     }
@@ -114,6 +115,7 @@ TEST(TierConcurrency, ThreadsReadOneTier) {
   std::atomic<std::size_t> found = 0;
   constexpr std::size_t kThreads = 8;
   std::vector<std::jthread> threads;
+  threads.reserve(kThreads);
   for (std::size_t i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
       if (i == 3) tier.verify_always();
@@ -141,6 +143,7 @@ TEST(TierConcurrency, ThreadsPutIntoOneTier) {
   Tier tier(folder.file("tier"), kFirst);
   {
     std::vector<std::jthread> threads;
+    threads.reserve(tensors.size());
     for (const auto& [key, tensor] : tensors) threads.emplace_back([&] { tier.put(key, tensor); });
   }
   tier.finish(keys_of(tensors));
@@ -156,6 +159,7 @@ TEST(TierConcurrency, ReadersNeverSeeAHalfWrittenTier) {
   std::atomic<bool> done = false;
   std::atomic<int> warm = 0;
   std::vector<std::jthread> readers;
+  readers.reserve(3);
   for (int i = 0; i < 3; ++i) {
     readers.emplace_back([&] {
       while (!done) {

@@ -17,14 +17,14 @@ namespace {
 
 class TierDamage : public ::testing::Test {
  protected:
-  TierDamage() {
+  void SetUp() override {
     set_log_level(LogLevel::kOff);
     Tier tier(path_, kFirst, files_);
     build(tier, tensors_);
     whole_ = files_in(path_);
     for (const auto& [name, bytes] : whole_) names_.push_back(name);
   }
-  ~TierDamage() override { set_log_level(LogLevel::kWarning); }
+  void TearDown() override { set_log_level(LogLevel::kWarning); }
 
   /// What must hold with one file damaged; then everything is put right again.
   void expect_found(const std::string& name, const std::string& what) {

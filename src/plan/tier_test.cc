@@ -1,5 +1,6 @@
 #include "plan/tier.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -27,7 +28,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 
 class TierTest : public ::testing::Test {
  protected:
@@ -97,7 +97,7 @@ TEST_F(TierTest, StridedTensorsAreWrittenInRowOrder) {
   const TierKey key{"transposed", ""};
   tier.put(key, TensorView(DType::kF32, {3, 2}, steps, values.data()));
   tier.finish(std::vector{key});
-  EXPECT_THAT(tier.find(key)->as<float>(), ElementsAre(0, 3, 1, 4, 2, 5));
+  EXPECT_THAT(have(tier.find(key)).as<float>(), ElementsAre(0, 3, 1, 4, 2, 5));
 }
 
 TEST_F(TierTest, TwoBuildsAreByteEqual) {  // row 31
@@ -113,10 +113,10 @@ TEST_F(TierTest, EveryKeyOfTheIdentityCounts) {  // row 30
   make();
   for (const auto& [key, value] : kFirst) {
     Identity other = kFirst;
-    other[key] = value + "x";
+    other[key] += "x";
     Tier tier(path_, other, files_);
     EXPECT_FALSE(tier.complete());
-    EXPECT_EQ(tier.why_empty(), key + " is '" + value + "', expected '" + value + "x'");
+    EXPECT_EQ(tier.why_empty(), fmt::format("{} is '{}', expected '{}x'", key, value, value));
     EXPECT_EQ(count_found(tier, tensors_), 0U);
     other.erase(key);
     EXPECT_FALSE(Tier(path_, other, files_).complete());
@@ -207,13 +207,13 @@ TEST_F(TierTest, OneBadFileIsOneColdTensor) {
     EXPECT_EQ(verified.size(), 1U);
     EXPECT_EQ(verified.at(0).reason, damages.at(0).reason);
     // That tensor alone is made again; the views of the others stay.
-    const auto other = tier.find(keys_.back());
+    const TensorView other = have(tier.find(keys_.back()));
     const int before = files_.calls();
     tier.put(bad, tensors_.at(bad));
     tier.finish(keys_);
     EXPECT_LT(files_.calls() - before, 25);
     EXPECT_EQ(count_found(tier, tensors_), 4U);
-    EXPECT_EQ(tier.find(keys_.back())->data, other->data);
+    EXPECT_EQ(have(tier.find(keys_.back())).data, other.data);
     EXPECT_THAT(tier.damages(), IsEmpty());
     EXPECT_THAT(Tier(path_, kFirst, files_).verify(), IsEmpty());
     return damages.at(0).reason;
@@ -297,12 +297,12 @@ TEST_F(TierTest, CheckedOnceAfterABuildAndAlwaysWhenAsked) {
     Tier tier(path_, kFirst, files_);
     EXPECT_FALSE(tier.find(bad)) << "a file that was touched was not checked";
   }
-  verified.at(file_name(bad)).stamp = *stamp_of(file(bad));
+  verified.at(file_name(bad)).stamp = have(stamp_of(file(bad)));
   overwrite(path_ + "/.verified", to_text(verified));
   {
     Tier tier(path_, kFirst, files_);
     ASSERT_TRUE(tier.find(bad)) << "read in spite of the note";
-    EXPECT_FALSE(same_bytes(*tier.find(bad), tensors_.at(bad)));
+    EXPECT_FALSE(same_bytes(have(tier.find(bad)), tensors_.at(bad)));
     tier.verify_always();
     EXPECT_FALSE(tier.find(bad)) << "handed out again in spite of verify_always()";
   }
@@ -398,23 +398,21 @@ TEST_F(TierTest, AFileInPlaceOfTheFolder) {
 TEST_F(TierTest, InfoIsTheManifests) {
   make();
   Tier tier(path_, kFirst, files_);
-  const auto info = tier.info(keys_[0]);
-  ASSERT_TRUE(info);
-  EXPECT_EQ(info->dtype, DType::kBF16);
-  EXPECT_EQ(info->shape, Shape({48, 32}));
-  EXPECT_EQ(info->data_bytes(), 48U * 32 * 2);
+  const TierFile info = have(tier.info(keys_[0]));
+  EXPECT_EQ(info.dtype, DType::kBF16);
+  EXPECT_EQ(info.shape, Shape({48, 32}));
+  EXPECT_EQ(info.data_bytes(), 48U * 32 * 2);
   EXPECT_FALSE(tier.info({"no such tensor", ""}));
 }
 
 TEST_F(TierTest, ReadersSeeTheOldFilesUntilTheyAreGone) {
   make();
   Tier reader(path_, kFirst, files_);
-  const auto view = reader.find(keys_[0]);
-  ASSERT_TRUE(view);
+  const TensorView view = have(reader.find(keys_[0]));
   Tier writer(path_, kSecond, files_);
   const TestTensors other = test_tensors(2);
   build(writer, other);
-  EXPECT_TRUE(same_bytes(*view, tensors_.at(keys_[0])));
+  EXPECT_TRUE(same_bytes(view, tensors_.at(keys_[0])));
   EXPECT_EQ(count_found(reader, tensors_), 2U)
       << "of the replaced files, the mapped one and the empty one, which both plans have";
   EXPECT_EQ(count_found(writer, other), 4U);

@@ -10,7 +10,9 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -22,6 +24,13 @@ namespace sinew {
 
 inline const Identity kFirst = {{"checkpoint", "00aa"}, {"policy", "bf16"}, {"transform", "1"}};
 inline const Identity kSecond = {{"checkpoint", "00aa"}, {"policy", "bf16"}, {"transform", "2"}};
+
+/// What an optional holds; without it the test ends here.
+template <typename T>
+T have(std::optional<T> value) {
+  if (!value) throw std::runtime_error("nothing there");
+  return *std::move(value);
+}
 
 using TestTensors = std::map<TierKey, Tensor>;
 
@@ -44,6 +53,7 @@ inline TestTensors test_tensors(unsigned seed) {
 
 inline std::vector<TierKey> keys_of(const TestTensors& tensors) {
   std::vector<TierKey> out;
+  out.reserve(tensors.size());
   for (const auto& [key, tensor] : tensors) out.push_back(key);
   return out;
 }

@@ -47,7 +47,7 @@ void expect_refused(const TestTflite& net, ErrorCode code, const std::string& me
 
 /// A picture and what is made of it by `build`, which returns the output.
 TestTflite network(const std::function<int(TestTflite&, int)>& build,
-                   std::vector<std::int32_t> shape = {1, 4, 4, 2}) {
+                   const std::vector<std::int32_t>& shape = {1, 4, 4, 2}) {
   TestTflite net;
   const int input = net.computed("picture", shape);
   net.inputs = {input};

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/sort_stably.h"
+
 namespace sinew::mediapipe {
 namespace {
 
@@ -90,17 +92,17 @@ double overlap(const Palm& a, const Palm& b) {
 }
 
 std::vector<Palm> merge_palms(std::vector<Palm> palms, double max_overlap) {
-  std::stable_sort(palms.begin(), palms.end(),
-                   [](const Palm& a, const Palm& b) { return a.score > b.score; });
-  std::vector<Palm> merged;
-  std::vector<Palm> group;
+  sort_stably(palms, [](const Palm& a, const Palm& b) { return a.score > b.score; });
+  std::vector<Palm> merged, group, rest;
   while (!palms.empty()) {
     const Palm best = palms.front();
     // The best leaves even if it overlaps nothing, itself included: each round takes one at least.
-    const auto rest = std::stable_partition(
-        palms.begin() + 1, palms.end(), [&](const Palm& palm) { return overlap(best, palm) > max_overlap; });
-    group.assign(palms.begin(), rest);
-    palms.erase(palms.begin(), rest);
+    group = {best};
+    rest.clear();
+    for (std::size_t i = 1; i < palms.size(); ++i) {
+      (overlap(best, palms[i]) > max_overlap ? group : rest).push_back(palms[i]);
+    }
+    palms.swap(rest);
     merged.push_back(weighted_mean(group));
   }
   return merged;
