@@ -250,7 +250,8 @@ TEST_F(ConvolutionOps, UnevenWindows) {
 }
 
 template <typename T>
-std::function<void(ProgramBuilder&, const Operand&, ValueId)> unary(std::function<void(T&)> set = [](T&) {}) {
+std::function<void(ProgramBuilder&, const Operand&, ValueId)> unary(const std::function<void(T&)>& set =
+                                                                        [](T&) {}) {
   return [set](ProgramBuilder& b, const Operand& value, ValueId out) {
     T op;
     op.x = value("x");

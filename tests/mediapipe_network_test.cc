@@ -36,6 +36,7 @@ std::vector<Tensor> run_network(const TestTflite& net, const std::string& backen
   convert_into(picture(), stream_dtype(policy), session->input("input").data());
   session->run();
   std::vector<Tensor> out;
+  out.reserve(net.outputs.size());
   for (std::size_t i = 0; i < net.outputs.size(); ++i)
     out.push_back(convert(session->output(fmt::format("output{}", i)), DType::kF64));
   return out;

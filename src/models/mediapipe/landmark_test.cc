@@ -92,16 +92,17 @@ TEST(PlaceLandmarks, BackToTheFrame) {
   world[4] = -0.05F;
   world[5] = 0.02F;
   const FrameSquare square = {60, 70, 448, kPi / 2};
-  const auto placed = place_landmarks(points, world, square);
-  ASSERT_TRUE(placed);
-  EXPECT_NEAR(placed->pixels[0][0], 60, 1e-9);
-  EXPECT_NEAR(placed->pixels[0][1], 70, 1e-9);
-  EXPECT_NEAR(placed->pixels[1][0], 60 + 224, 1e-9) << "up in the square is right in the frame";
-  EXPECT_NEAR(placed->pixels[1][1], 70, 1e-9);
-  EXPECT_NEAR(placed->depth[1], 8 * 2 / 0.4, 1e-9);
-  EXPECT_NEAR(placed->world[1][0], 0.05, 1e-8);
-  EXPECT_NEAR(placed->world[1][1], 0.01, 1e-8);
-  EXPECT_NEAR(placed->world[1][2], 0.02, 1e-8);
+  const auto found = place_landmarks(points, world, square);
+  ASSERT_TRUE(found.has_value());
+  const Landmarks placed = found.value_or(Landmarks{});
+  EXPECT_NEAR(placed.pixels[0][0], 60, 1e-9);
+  EXPECT_NEAR(placed.pixels[0][1], 70, 1e-9);
+  EXPECT_NEAR(placed.pixels[1][0], 60 + 224, 1e-9) << "up in the square is right in the frame";
+  EXPECT_NEAR(placed.pixels[1][1], 70, 1e-9);
+  EXPECT_NEAR(placed.depth[1], 8 * 2 / 0.4, 1e-9);
+  EXPECT_NEAR(placed.world[1][0], 0.05, 1e-8);
+  EXPECT_NEAR(placed.world[1][1], 0.01, 1e-8);
+  EXPECT_NEAR(placed.world[1][2], 0.02, 1e-8);
 }
 
 TEST(PlaceLandmarks, NothingFromNumbersThatAreNotFinite) {
