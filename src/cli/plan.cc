@@ -64,6 +64,7 @@ void add_sums(const std::string& title, const std::map<std::string, PlanShare>& 
 
 std::string as_text(const std::vector<const PlanEntry*>& entries, const PlanSummary& summary) {
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(entries.size());
   for (const PlanEntry* entry : entries) {
     rows.push_back({entry->category, entry->name, std::string(to_string(entry->dtype)),
                     to_string(entry->shape), human_bytes(static_cast<double>(entry->bytes())),
