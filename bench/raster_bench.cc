@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/data_folder.h"
 #include "base/error.h"
 #include "hand/hand_model_file.h"
 #include "hand/mesh_test_support.h"
@@ -46,7 +47,7 @@ void render_into_kept(benchmark::State& state, const MeshInstance& instance, con
 /// The built-in hand, open, palm towards the camera; null, with the reason, where set-up has not fetched it.
 std::shared_ptr<const HandModel> generic_hand(benchmark::State& state) {
   try {
-    return builtin_hand_model();
+    return builtin_hand_model(data_folders());
   } catch (const Error& error) {
     state.SkipWithError(error.what());
     return nullptr;

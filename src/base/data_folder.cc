@@ -61,6 +61,4 @@ std::string find_asset(const std::string& name, std::span<const std::string> fol
               kAssetHint);
 }
 
-std::string find_asset(const std::string& name) { return find_asset(name, data_folders()); }
-
 }  // namespace sinew

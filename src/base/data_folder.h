@@ -7,10 +7,10 @@
 
 namespace sinew {
 
-/// The folders that may hold them, in the order of looking; they need not exist. $SINEW_DATA alone when set
-/// and not empty: who names a folder gets no other. Otherwise `../data` as seen from the file that this code
-/// was loaded from, be it the program or libsinew.so (build/data, from build/release), then the folder of an
-/// installed sinew (share/sinew).
+/// For the edges (command line, C ABI), which pass it down: the folders that may hold them, in the order of
+/// looking; they need not exist. $SINEW_DATA alone when set and not empty: who names a folder gets no other.
+/// Otherwise `../data` as seen from the file that this code was loaded from, be it the program or libsinew.so
+/// (build/data, from build/release), then the folder of an installed sinew (share/sinew).
 std::vector<std::string> data_folders();
 
 /// The last two of the above for code loaded from the file `module`; `to_installed` leads from its folder to
@@ -21,8 +21,6 @@ std::vector<std::string> data_folders_of(const std::string& module, const std::s
 /// file and each folder, with a hint how to get it. A hash is not taken here: set-up has checked the file,
 /// and its reader checks what it says.
 std::string find_asset(const std::string& name, std::span<const std::string> folders);
-/// The same in data_folders().
-std::string find_asset(const std::string& name);
 
 /// The hint for an asset that is missing or damaged: how to have it fetched (again), or to name another
 /// folder.

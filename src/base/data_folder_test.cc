@@ -66,7 +66,7 @@ TEST_F(DataFolder, NamedByTheUserIsTheOnlyOne) {
   ::setenv("SINEW_DATA", named.c_str(), 1);
   EXPECT_THAT(data_folders(), ElementsAre(named));
   try {
-    find_asset("hand.bin");
+    find_asset("hand.bin", data_folders());
     ADD_FAILURE() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kNotFound);
@@ -75,7 +75,7 @@ TEST_F(DataFolder, NamedByTheUserIsTheOnlyOne) {
     EXPECT_THAT(error.hint(), HasSubstr("SINEW_DATA"));
   }
   folder("named", {"hand.bin"});
-  EXPECT_EQ(find_asset("hand.bin"), named + "/hand.bin");
+  EXPECT_EQ(find_asset("hand.bin", data_folders()), named + "/hand.bin");
   ::setenv("SINEW_DATA", "", 1);
   EXPECT_EQ(data_folders().size(), 2U) << "empty is as good as not set";
 }

@@ -114,8 +114,7 @@ int main_program(int argc, char** argv) {
   bool verbose = false;
   app.add_flag("-v,--verbose", verbose, "Say what is being done, at debug level");
   Command root(&app);
-  root.verb("hands", "Hands in photos: rotations, shape, camera, joints and a picture for each box",
-            declare_hands);
+  root.verb("hands", "Hands in photos: found, posed, drawn; records, pictures and meshes", declare_hands);
   root.verb("run", "Run a model on tensors from a file", declare_run);
   root.verb("compare", "Compare the tensors of two files", declare_compare);
   root.verb("plan", "Prepared weights", declare_plan);

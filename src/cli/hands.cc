@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/data_folder.h"
 #include "base/error.h"
 #include "base/progress.h"
 #include "cli/command.h"
@@ -28,7 +29,7 @@ constexpr const char* kSkeleton = "skeleton";
 /// The built-in mesh where the assets are, else the skeleton, with a notice.
 std::shared_ptr<const HandModel> builtin_mesh_if_there() {
   try {
-    return builtin_hand_model();
+    return builtin_hand_model(data_folders());
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
     fmt::print(stderr, "sinew: no hand mesh, the skeleton alone is posed: {}\n", one_line(error));
@@ -40,7 +41,7 @@ std::shared_ptr<const HandModel> builtin_mesh_if_there() {
 /// checkpoint's folder holds, else the built-in mesh. Null: the skeleton.
 std::shared_ptr<const HandModel> hand_model(const HandsOptions& options) {
   if (options.hand_model == kSkeleton) return nullptr;
-  if (options.hand_model == kBuiltinHand) return builtin_hand_model();
+  if (options.hand_model == kBuiltinHand) return builtin_hand_model(data_folders());
   if (!options.hand_model.empty()) return open_hand_model(options.hand_model);
   const std::string mano = options.model.empty() ? "" : published_mano_beside(options.model);
   return mano.empty() ? builtin_mesh_if_there() : open_hand_model(mano);
@@ -49,7 +50,11 @@ std::shared_ptr<const HandModel> hand_model(const HandsOptions& options) {
 class Hands {
  public:
   Hands(const HandsOptions& options, BoxSource boxes, const std::unique_ptr<Backend>& backend)
-      : boxes_(std::move(boxes)), model_(hand_model(options)), output_(options, model_) {
+      : boxes_(std::move(boxes)),
+        finder_(open_finder(options,
+                            *backend)),  // before the mesh: without networks its notice is beside the point
+        model_(hand_model(options)),
+        output_(options, model_) {
     PhotoOptions photo;
     photo.finder.max_hands = options.max_hands;
     photo.finder.min_score = options.min_score;
@@ -61,13 +66,6 @@ class Hands {
     photo.model = model_;
     if (!options.intrinsics.empty()) photo.camera = parse_intrinsics(options.intrinsics);
     const bool landmarks_only = options.model.empty();
-    std::unique_ptr<HandFinder> finder;
-    if (boxes_.needs_detector() || landmarks_only) {
-      FinderNetworks networks =
-          open_finder_networks(*backend, options.lite ? FinderSize::kLite : FinderSize::kFull);
-      context_.policy = to_string(networks.policy);
-      finder = std::make_unique<HandFinder>(std::move(networks.palm), std::move(networks.landmark));
-    }
     std::unique_ptr<HandPipeline> network;
     if (landmarks_only) {
       context_.model = kLandmarksModel;
@@ -79,7 +77,7 @@ class Hands {
     context_.rescale = options.rescale;
     if (model_ != nullptr) context_.hand_model = model_->name();
     if (!options.truth.empty()) truth_ = read_truth(options.truth);
-    photo_ = std::make_unique<PhotoHands>(std::move(finder), std::move(network), photo);
+    photo_ = std::make_unique<PhotoHands>(std::move(finder_), std::move(network), photo);
   }
 
   /// All hands of one picture; its files appear only when all of them worked.
@@ -104,6 +102,15 @@ class Hands {
   std::size_t pictures_without() const { return without_; }
 
  private:
+  /// Null where boxes and a network are given.
+  std::unique_ptr<HandFinder> open_finder(const HandsOptions& options, Backend& backend) {
+    if (!boxes_.needs_detector() && !options.model.empty()) return nullptr;
+    FinderNetworks networks =
+        open_finder_networks(backend, options.lite ? FinderSize::kLite : FinderSize::kFull, data_folders());
+    context_.policy = to_string(networks.policy);
+    return std::make_unique<HandFinder>(std::move(networks.palm), std::move(networks.landmark));
+  }
+
   std::unique_ptr<HandPipeline> open_network(const HandsOptions& options, Backend& backend,
                                              const PhotoOptions& photo) {
     RuntimeOptions runtime_options;
@@ -121,10 +128,11 @@ class Hands {
     return std::make_unique<HandPipeline>(std::move(runtime.session), runtime.config, hand);
   }
 
+  RecordContext context_;
   BoxSource boxes_;
+  std::unique_ptr<HandFinder> finder_;  // until photo_ has it
   std::shared_ptr<const HandModel> model_;
   HandsOutput output_;
-  RecordContext context_;
   std::unique_ptr<PhotoHands> photo_;
   std::optional<HandTruth> truth_;
   std::size_t hands_ = 0, without_ = 0;

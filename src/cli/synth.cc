@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/data_folder.h"
 #include "base/error.h"
 #include "base/thread_pool.h"
 #include "cli/command.h"
@@ -108,7 +109,7 @@ std::string joints_json(const PictureOptions& options, const HandPicture& pictur
         {"cx", picture.camera->cx},
         {"cy", picture.camera->cy},
         {"depth_offset_m", 0},
-        {"note", "u = cx + f*x/z, v = cy + f*y/z, from pixel centres; x right, y down, z away"}};
+        {"note", "u = cx + f*x/z, v = cy + f*y/z, pixel 0 covers 0..1; x right, y down, z away"}};
   }
   joints["joint_order"] =
       "wrist; thumb cmc,mcp,ip,tip; index mcp,pip,dip,tip; middle; ring; pinky (21, the order of MediaPipe "
@@ -122,10 +123,10 @@ std::string joints_json(const PictureOptions& options, const HandPicture& pictur
 /// has fetched it.
 std::shared_ptr<const HandModel> picture_model(const std::string& wish) {
   if (wish == "capsules") return nullptr;
-  if (wish == "builtin") return builtin_hand_model();
+  if (wish == "builtin") return builtin_hand_model(data_folders());
   if (!wish.empty()) return open_hand_model(wish);
   try {
-    return builtin_hand_model();
+    return builtin_hand_model(data_folders());
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
     return nullptr;

@@ -1,10 +1,8 @@
 // The built-in hand by its name: found in the data folder, or an error that says how to get it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <cstdlib>
-#include <optional>
+#include <array>
 #include <string>
 
 #include "base/error.h"
@@ -20,27 +18,9 @@ namespace {
 
 using testing::HasSubstr;
 
-/// SINEW_DATA as given for as long as it lives.
-class NamedData {
- public:
-  explicit NamedData(const std::string& folder) {
-    if (const char* given = std::getenv("SINEW_DATA")) before_ = given;
-    ::setenv("SINEW_DATA", folder.c_str(), 1);
-  }
-  ~NamedData() {
-    if (before_) ::setenv("SINEW_DATA", before_->c_str(), 1);
-    if (!before_) ::unsetenv("SINEW_DATA");
-  }
-  NamedData(const NamedData&) = delete;
-  NamedData& operator=(const NamedData&) = delete;
-
- private:
-  std::optional<std::string> before_;
-};
-
-Error error_of_builtin_hand() {
+Error error_of_builtin_hand(const std::string& folder) {
   try {
-    builtin_hand_model();
+    builtin_hand_model(std::array{folder});
   } catch (const Error& error) {
     return error;
   }
@@ -49,24 +29,21 @@ Error error_of_builtin_hand() {
 
 TEST(BuiltinHand, IsTheOneOfTheDataFolder) {
   const TestFolder folder;
-  const NamedData data(folder.file(""));
   write_file_atomically(folder.file(kBuiltinHandAsset), skeleton_glb().build());
-  const auto model = builtin_hand_model();
+  const auto model = builtin_hand_model(std::array{folder.file("")});
   EXPECT_EQ(model->name(), "webxr generic hand (generic_hand_right.glb)");
   EXPECT_EQ(model->vertex_count(), 21U);
 }
 
 TEST(BuiltinHand, MissingOrDamagedItSaysHowToGetIt) {
   const TestFolder folder;
-  const NamedData data(folder.file("absent"));
-  const Error missing = error_of_builtin_hand();
+  const Error missing = error_of_builtin_hand(folder.file("absent"));
   EXPECT_EQ(missing.code(), ErrorCode::kNotFound);
   EXPECT_EQ(missing.what(), std::string(kBuiltinHandAsset) + " is not in " + folder.file("absent"));
   EXPECT_THAT(missing.hint(), HasSubstr("make assets"));
 
-  const NamedData other(folder.file(""));
   write_file_atomically(folder.file(kBuiltinHandAsset), skeleton_glb().build().substr(0, 100));
-  const Error damaged = error_of_builtin_hand();
+  const Error damaged = error_of_builtin_hand(folder.file(""));
   EXPECT_EQ(damaged.code(), ErrorCode::kFormat);
   EXPECT_THAT(damaged.what(), HasSubstr(kBuiltinHandAsset));
   EXPECT_THAT(damaged.hint(), HasSubstr("make assets"));
@@ -76,8 +53,7 @@ TEST(BuiltinHand, MissingOrDamagedItSaysHowToGetIt) {
 TEST(RealBuiltinHand, LiesFlat) {
   const TestFolder folder;
   if (!link_assets(folder.file(""))) GTEST_SKIP() << kNoAssets;
-  const NamedData data(folder.file(""));
-  const auto model = builtin_hand_model();
+  const auto model = builtin_hand_model(std::array{folder.file("")});
   EXPECT_EQ(model->vertex_count(), 1159U);
   EXPECT_EQ(model->faces().size(), 2314U);
   const HandKeypoints flat = model->pose(identity_pose(), {}).keypoints;

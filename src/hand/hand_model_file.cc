@@ -17,8 +17,8 @@ std::shared_ptr<const HandModel> open_hand_model(const std::string& path) {
   return std::make_shared<const HandModel>(glb ? load_glb_hand(path) : load_mano(path), path);
 }
 
-std::shared_ptr<const HandModel> builtin_hand_model() {
-  const std::string path = find_asset(kBuiltinHandAsset);
+std::shared_ptr<const HandModel> builtin_hand_model(std::span<const std::string> folders) {
+  const std::string path = find_asset(kBuiltinHandAsset, folders);
   try {
     return std::make_shared<const HandModel>(load_glb_hand(path), path);
   } catch (const Error& error) {

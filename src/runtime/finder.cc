@@ -5,11 +5,11 @@
 
 namespace sinew {
 
-FinderNetworks open_finder_networks(Backend& backend, FinderSize size) {
+FinderNetworks open_finder_networks(Backend& backend, FinderSize size, std::span<const std::string> folders) {
   const std::string ending = size == FinderSize::kLite ? "_lite.tflite" : "_full.tflite";
   // Both are looked for before either is read, so that a missing one is told at once.
-  const std::string palm = find_asset("palm_detection" + ending);
-  const std::string landmark = find_asset("hand_landmark" + ending);
+  const std::string palm = find_asset("palm_detection" + ending, folders);
+  const std::string landmark = find_asset("hand_landmark" + ending, folders);
   return open_finder_networks(backend, palm, landmark);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "backend/backend.h"
@@ -19,9 +20,10 @@ struct FinderNetworks {
   Policy policy = Policy::kF32;  // f32, on the reference backend f64
 };
 
-/// From palm_detection_{full,lite}.tflite and hand_landmark_{full,lite}.tflite of the data folder. Throws
-/// Error: kNotFound (says how to get them), or as the reader, mediapipe::lower() and Backend::compile do.
-FinderNetworks open_finder_networks(Backend& backend, FinderSize size);
+/// From palm_detection_{full,lite}.tflite and hand_landmark_{full,lite}.tflite in `folders` (data_folders()).
+/// Throws Error: kNotFound (says how to get them), or as the reader, mediapipe::lower() and Backend::compile
+/// do.
+FinderNetworks open_finder_networks(Backend& backend, FinderSize size, std::span<const std::string> folders);
 /// The same from these files.
 FinderNetworks open_finder_networks(Backend& backend, const std::string& palm_path,
                                     const std::string& landmark_path);
