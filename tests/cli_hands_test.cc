@@ -110,6 +110,8 @@ TEST_F(CliHands, WithoutAssetsItSaysHowToGetThem) {
   EXPECT_EQ(no_box.status, 1);
   EXPECT_THAT(no_box.err, HasSubstr("palm_detection_full.tflite"));
   EXPECT_THAT(no_box.err, HasSubstr("make assets"));
+  EXPECT_THAT(no_box.err, HasSubstr("--model with --box"));
+  EXPECT_EQ(lines_of(no_box.err), 1);
   const ScopedEnvironment no_assets("SINEW_DATA", folder_.file("no_assets"));
   const Ran by_default = run_sinew(folder_.file(""), {"hands", "photo.png", "--box", "40,30,110,95",
                                                       "--model", tiny_model(), "--policy", "f32", "--json"});

@@ -102,11 +102,21 @@ class Hands {
   std::size_t pictures_without() const { return without_; }
 
  private:
+  static FinderNetworks open_networks(const HandsOptions& options, Backend& backend) {
+    try {
+      const FinderSize size = options.lite ? FinderSize::kLite : FinderSize::kFull;
+      return open_finder_networks(backend, size, data_folders());
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kNotFound) throw;
+      throw Error(error.code(), error.what(),
+                  fmt::format("{}; --model with --box or --boxes needs no networks", error.hint()));
+    }
+  }
+
   /// Null where boxes and a network are given.
   std::unique_ptr<HandFinder> open_finder(const HandsOptions& options, Backend& backend) {
     if (!boxes_.needs_detector() && !options.model.empty()) return nullptr;
-    FinderNetworks networks =
-        open_finder_networks(backend, options.lite ? FinderSize::kLite : FinderSize::kFull, data_folders());
+    FinderNetworks networks = open_networks(options, backend);
     context_.policy = to_string(networks.policy);
     return std::make_unique<HandFinder>(std::move(networks.palm), std::move(networks.landmark));
   }
