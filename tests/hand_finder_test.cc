@@ -135,13 +135,16 @@ Image padded(const Image& frame, int margin) {
   return out;
 }
 
+/// golden.json has pictures of the full networks only.
+class HandFinderGolden : public HandFinderPictures {};
+INSTANTIATE_TEST_SUITE_P(Networks, HandFinderGolden, testing::Values("full"));
+
 /// golden.json has the landmarks' bounding boxes of another runner, which looked once at each picture padded
 /// by half its longer side. Half a pixel is between the two conventions (there pixels' middles are whole
 /// numbers), pictures are shrunk otherwise (OpenCV's area filter there, blocks and bilinear here), and a palm
 /// a little elsewhere moves the crop: one hand's landmarks after one look scatter by 0.7 % of its size over
 /// views of the mean picture and 3.7 % of the worst, hagrid_call.
-TEST_P(HandFinderPictures, AgreeWithTheRecordedOnes) {
-  if (std::string(GetParam()) != "full") GTEST_SKIP() << "golden.json has pictures of the full networks only";
+TEST_P(HandFinderGolden, AgreesWithTheRecordedPictures) {
   const auto path = shared_file("data/mediapipe/golden.json");
   if (!path) GTEST_SKIP() << kNoShared;
   const auto golden = nlohmann::json::parse(std::ifstream(*path)).at("photos_padded_50_percent_replicate");
