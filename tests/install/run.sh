@@ -31,8 +31,8 @@ done
 # The program looks for them where it lies now, and says so.
 run_hands() { env -u SINEW_DATA "$1/bin/sinew" hands "$scratch/hand.png" --hand-model builtin --out "$scratch/out" 2>&1; }
 "$prefix/bin/sinew" synth picture --out "$scratch/hand.png" --boxes "$scratch/boxes.json" --seed 1 >/dev/null
-if output=$(run_hands "$prefix"); then fail "a hand mesh that is not installed: $output"; fi
-[[ $output == *generic_hand_right.glb*$prefix/share/sinew*"make assets"* ]] || fail "the missing mesh is not explained: $output"
+if output=$(run_hands "$prefix"); then fail "hands without networks that are installed: $output"; fi
+[[ $output == *palm_detection_full.tflite*$prefix/share/sinew*"make assets"* ]] || fail "the missing networks are not explained: $output"
 
 # A damaged one: an error that names it.
 echo damaged >"$scratch/data/palm_detection_lite.tflite"
