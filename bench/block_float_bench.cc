@@ -1,7 +1,8 @@
 // Tiles of block floats from a row-major weight and back, per instruction set. Both sides are written and
 // read in turn with a memcpy that moves as many bytes (half of read plus written, each way): `of_memcpy` is
 // the ratio of the two rates, `gb_s` the bytes read plus written a second, `source_gb_s` those of the
-// row-major side alone.
+// row-major side alone. `quantise` is the plan's step from f64 to the bfp8_b values of a weight
+// (plan/quantise.h), in place: `m_s` in million elements a second, `mb_s` in bytes of f64 read.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/quantise.h"
 #include "tensor/block_float_kernels.h"
 
 namespace sinew {
@@ -94,6 +96,22 @@ void tile_order(benchmark::State& state, DType dtype) {
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(2 * tiles.size()));
 }
 
+void quantise(benchmark::State& state, const transforms::Step& step) {
+  const Tensor source = convert(weight(shape_of(state.range(0)), DType::kF32), DType::kF64);
+  while (state.KeepRunning()) {
+    Tensor copy = source.clone();
+    const auto start = Clock::now();
+    copy = step.apply(std::move(copy));
+    benchmark::DoNotOptimize(copy.data());
+    state.SetIterationTime(seconds_since(start));
+  }
+  const auto elements = static_cast<double>(source.shape().count());
+  const auto rate = benchmark::Counter::kIsIterationInvariantRate;
+  state.counters["m_s"] = benchmark::Counter(elements / 1e6, rate);
+  state.counters["mb_s"] = benchmark::Counter(elements * sizeof(double) / 1e6, rate);
+  state.SetLabel(to_string(source.shape()));
+}
+
 #define SINEW_BLOCKS(name, ...)                \
   BENCHMARK_CAPTURE(blocks, name, __VA_ARGS__) \
       ->ArgsProduct({{0, 1, 2}, {0, 1, 2}})    \
@@ -109,6 +127,12 @@ SINEW_BLOCKS(unpack_bfp8_f32, kUnpack, BlockFormat::kBfp8, DType::kF32);
 SINEW_BLOCKS(unpack_bfp8_bf16, kUnpack, BlockFormat::kBfp8, DType::kBF16);
 SINEW_BLOCKS(unpack_bfp4_f32, kUnpack, BlockFormat::kBfp4, DType::kF32);
 SINEW_BLOCKS(unpack_bfp4_bf16, kUnpack, BlockFormat::kBfp4, DType::kBF16);
+#define SINEW_QUANTISE(name, step) \
+  BENCHMARK_CAPTURE(quantise, name, step)->DenseRange(0, 2)->UseManualTime()->Unit(benchmark::kMillisecond)
+
+SINEW_QUANTISE(bfp8, transforms::quantise_bfp8());
+SINEW_QUANTISE(int8_codes, transforms::int8_codes());
+SINEW_QUANTISE(int8_scales, transforms::int8_scales());
 BENCHMARK_CAPTURE(tile_order, bf16, DType::kBF16)->DenseRange(0, 2)->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(tile_order, f32, DType::kF32)->DenseRange(0, 2)->Unit(benchmark::kMicrosecond);
 

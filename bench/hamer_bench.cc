@@ -68,7 +68,7 @@ double peak_gflops(Policy policy, Backend& backend) {
 }
 
 void run_hamer(benchmark::State& state, Policy policy, int threads) {
-  if (policy == Policy::kBF16 && !cpu_has_bf16_products()) {
+  if (policy == Policy::kBF16 && !cpu_has_products(DType::kBF16)) {
     state.SkipWithError("this processor has no bf16 product");
     return;
   }

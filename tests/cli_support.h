@@ -70,6 +70,9 @@ class ScopedEnvironment {
 /// Runs `sinew ARGS...` in `folder`.
 inline Ran run_sinew(const std::string& folder, const std::vector<std::string>& arguments) {
   const TestFolder streams;
+  // Nobody's own cache is written to; a test that wants to find something again sets one.
+  std::optional<ScopedEnvironment> cache;
+  if (std::getenv("SINEW_CACHE") == nullptr) cache.emplace("SINEW_CACHE", streams.file("cache"));
   const std::string out = streams.file("out");
   const std::string err = streams.file("err");
   posix_spawn_file_actions_t actions;

@@ -198,7 +198,7 @@ TEST_F(HamerGolden, NarrowDouble) {
 }
 
 TEST_F(HamerGolden, NarrowBf16) {
-  if (!cpu_has_bf16_products()) GTEST_SKIP() << "this processor has no bf16 product";
+  if (!cpu_has_products(DType::kBF16)) GTEST_SKIP() << "this processor has no bf16 product";
   load(kNarrow);
   expect_bf16_bars(run({.policy = Policy::kBF16, .trace = true}, "cpu"));
   expect_bf16_bars(run({.policy = Policy::kBF16, .form = hamer::Form::kPlain, .trace = true}, "cpu"));
@@ -207,7 +207,7 @@ TEST_F(HamerGolden, NarrowBf16) {
 TEST_F(HamerGolden, Wide) {
   load(kWide);
   expect_f32_bars(run({.policy = Policy::kF32, .trace = true}, "cpu"), 21);
-  if (cpu_has_bf16_products()) expect_bf16_bars(run({.policy = Policy::kBF16, .trace = true}, "cpu"));
+  if (cpu_has_products(DType::kBF16)) expect_bf16_bars(run({.policy = Policy::kBF16, .trace = true}, "cpu"));
 }
 
 class HamerGoldenLarge : public HamerGolden {
@@ -229,7 +229,7 @@ TEST_F(HamerGoldenLarge, FullF32AndBf16) {
     SCOPED_TRACE(golden.label);
     load(golden);
     expect_f32_bars(run({.policy = Policy::kF32, .trace = true}, "cpu"), 30);
-    if (cpu_has_bf16_products()) expect_bf16_bars(run({.policy = Policy::kBF16, .trace = true}, "cpu"));
+    if (cpu_has_products(DType::kBF16)) expect_bf16_bars(run({.policy = Policy::kBF16, .trace = true}, "cpu"));
   }
 }
 

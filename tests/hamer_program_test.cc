@@ -137,7 +137,7 @@ TEST_F(HamerProgram, CpuF32StaysCloseToDouble) {
 }
 
 TEST_F(HamerProgram, CpuBf16MeetsItsBar) {
-  if (!cpu_has_bf16_products()) GTEST_SKIP() << "this processor has no bf16 product";
+  if (!cpu_has_products(DType::kBF16)) GTEST_SKIP() << "this processor has no bf16 product";
   const Compiled exact = run({.policy = Policy::kF64, .trace = true}, "reference");
   const Compiled rounded = run({.policy = Policy::kBF16, .trace = true}, "reference");
   for (const Form form : {Form::kFused, Form::kPlain}) {

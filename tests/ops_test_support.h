@@ -103,7 +103,7 @@ class OpsTest : public testing::Test {
   }
   std::vector<DType> product_types() const {
     std::vector<DType> types = {DType::kF32};
-    if (cpu_has_bf16_products()) types.push_back(DType::kBF16);
+    if (cpu_has_products(DType::kBF16)) types.push_back(DType::kBF16);
     return types;
   }
 

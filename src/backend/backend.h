@@ -1,6 +1,7 @@
 // The seam between programs and the machines that run them.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -58,6 +59,9 @@ class Backend {
   virtual std::string_view name() const = 0;
   /// What it runs on: "cpu: avx512-bf16, 2 threads, oneDNN 2.6.3".
   virtual std::string describe() const = 0;
+  /// Everything besides a weight and the name of a form that decides the form's bytes: backend, instruction
+  /// set, library and its version. Empty: this backend makes no forms worth keeping.
+  virtual std::map<std::string, std::string> weight_identity() const { return {}; }
   /// Packs the weights and plans the memory. The session runs on the backend's threads: it must not outlive
   /// it. Throws Error: kUnsupported (an op, dtype or policy that this backend or this machine cannot honour),
   /// or what `weights` throws.

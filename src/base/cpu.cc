@@ -1,6 +1,7 @@
 #include "base/cpu.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -58,6 +59,13 @@ std::string cpu_name() {
     }
   }
   return "unknown";
+}
+
+std::size_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::size_t total = 0, resident = 0;
+  if (!(file >> total >> resident)) return 0;
+  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
 std::size_t peak_resident_bytes() {

@@ -19,6 +19,8 @@ bool bf16_doubles_products();
 std::string_view to_string(Isa isa);
 /// The processor's name as the system gives it, or "unknown".
 std::string cpu_name();
+/// Resident memory of this process in bytes, now; 0 when the system does not say.
+std::size_t resident_bytes();
 /// Peak resident memory of this process in bytes.
 std::size_t peak_resident_bytes();
 

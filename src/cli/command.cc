@@ -66,6 +66,9 @@ void Command::flag(const std::string& name, bool& target, const std::string& hel
 void Command::option(const std::string& name, std::string& target, const std::string& help) {
   app_->add_option(name, target, help)->capture_default_str();
 }
+void Command::option(const std::string& name, std::optional<std::string>& target, const std::string& help) {
+  app_->add_option(name, target, help);
+}
 void Command::option(const std::string& name, double& target, const std::string& help) {
   app_->add_option(name, target, help)->capture_default_str();
 }
@@ -91,6 +94,10 @@ void Command::required(const std::string& name, std::string& target, const std::
 }
 void Command::positional(const std::string& name, std::string& target, const std::string& help) {
   app_->add_option(name, target, help)->required();
+}
+void Command::positional(const std::string& name, std::optional<std::string>& target,
+                         const std::string& help) {
+  app_->add_option(name, target, help);
 }
 void Command::positionals(const std::string& name, std::vector<std::string>& target,
                           const std::string& help) {
@@ -118,6 +125,7 @@ int main_program(int argc, char** argv) {
   root.verb("run", "Run a model on tensors from a file", declare_run);
   root.verb("compare", "Compare the tensors of two files", declare_compare);
   root.verb("plan", "Prepared weights", declare_plan);
+  root.verb("bench", "Measure this machine at its work", declare_bench);
   root.verb("crop", "Cut the network's input out of a photo", declare_crop);
   root.verb("inspect", "List the tensors of a checkpoint", declare_inspect);
   root.verb("synth", "Make synthetic models and pictures", declare_synth);

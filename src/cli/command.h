@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ class Command {
   explicit Command(CLI::App* app) : app_(app) {}
   void flag(const std::string& name, bool& target, const std::string& help);
   void option(const std::string& name, std::string& target, const std::string& help);
+  /// Nothing when it is not given, so that an empty text is told from it.
+  void option(const std::string& name, std::optional<std::string>& target, const std::string& help);
   void option(const std::string& name, double& target, const std::string& help);
   void option(const std::string& name, int& target, const std::string& help);
   void option(const std::string& name, std::uint64_t& target, const std::string& help);
@@ -29,6 +32,8 @@ class Command {
               const std::string& help);
   void required(const std::string& name, std::string& target, const std::string& help);
   void positional(const std::string& name, std::string& target, const std::string& help);
+  /// May be left out.
+  void positional(const std::string& name, std::optional<std::string>& target, const std::string& help);
   void positionals(const std::string& name, std::vector<std::string>& target, const std::string& help);
   /// A verb below this one.
   void verb(const std::string& name, const std::string& help,
@@ -45,6 +50,7 @@ std::function<int()> declare_hands(Command& command);
 std::function<int()> declare_run(Command& command);
 std::function<int()> declare_compare(Command& command);
 std::function<int()> declare_plan(Command& command);
+std::function<int()> declare_bench(Command& command);
 std::function<int()> declare_crop(Command& command);
 std::function<int()> declare_inspect(Command& command);
 std::function<int()> declare_synth(Command& command);

@@ -126,6 +126,8 @@ class Hands {
     RuntimeOptions runtime_options;
     runtime_options.policy = policy_option(options.policy);
     runtime_options.u8_input = options.input == "u8";
+    runtime_options.cache = cache_options(options.cache);
+    runtime_options.observer = progress_observer();
     HamerRuntime runtime = open_hamer(options.model, backend, runtime_options);
     HandOptions hand;
     hand.rescale = options.rescale;
@@ -254,6 +256,7 @@ void declare_posing(Command& command, HandsOptions& options) {
   command.choice("--input", options.input, {"f32", "u8"},
                  "Normalise pixels, or fold the normalisation into the weights");
   command.option("--threads", options.threads, "Threads; 0: all CPUs");
+  declare_cache(command, options.cache);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/cache_options.h"
 #include "hand/camera.h"
 
 namespace sinew::cli {
@@ -34,6 +35,7 @@ struct HandsOptions {
   std::string save;
   std::string truth;
   bool json = false;
+  CacheWords cache;
 };
 
 /// "fx,fy,cx,cy" in pixels. Throws Error (kUsage): not four numbers, a focal length that is not positive.

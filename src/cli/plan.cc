@@ -4,12 +4,11 @@
 
 #include "base/error.h"
 #include "base/progress.h"
-#include "base/text.h"
 #include "cli/command.h"
+#include "cli/plan_build.h"
+#include "cli/plan_cache.h"
 #include "cli/support.h"
 #include "io/text_table.h"
-#include "models/hamer/load.h"
-#include "models/hamer/program.h"
 #include "plan/selection.h"
 #include "runtime/runtime.h"
 
@@ -29,7 +28,43 @@ struct Options {
 
 Json share_json(const PlanShare& share) { return {{"count", share.count}, {"bytes", share.bytes}}; }
 
-std::string as_json(const std::vector<const PlanEntry*>& entries, const PlanSummary& summary, Policy policy) {
+using FormsByName = std::map<std::string, std::vector<WeightForm>>;
+
+/// Only of the entries.
+FormsByName forms_by_name(std::vector<FormRequest> requests, const std::vector<const PlanEntry*>& entries) {
+  FormsByName all, out;
+  for (FormRequest& request : requests) all[request.name].push_back(std::move(request.form));
+  for (const PlanEntry* entry : entries) {
+    if (const auto found = all.find(entry->name); found != all.end()) out.insert(*found);
+  }
+  return out;
+}
+
+std::map<std::string, PlanShare> device_shares(const FormsByName& forms) {
+  std::map<std::string, PlanShare> out;
+  for (const auto& [name, of_weight] : forms) {
+    for (const WeightForm& form : of_weight) {
+      PlanShare& share = out[form.dtype];
+      ++share.count;
+      share.bytes += form.bytes;
+    }
+  }
+  return out;
+}
+
+std::string_view word_of(Residence residence) { return residence == Residence::kHost ? "host" : "device"; }
+
+Json forms_json(const FormsByName& forms, const std::string& name) {
+  Json out = Json::array();
+  const auto found = forms.find(name);
+  if (found == forms.end()) return out;
+  for (const WeightForm& form : found->second)
+    out.push_back({{"dtype", form.dtype}, {"layout", form.layout}, {"bytes", form.bytes}});
+  return out;
+}
+
+std::string as_json(const std::vector<const PlanEntry*>& entries, const FormsByName& forms,
+                    const PlanSummary& summary, Policy policy, const std::string& backend) {
   Json tensors = Json::array();
   for (const PlanEntry* entry : entries) {
     Json shape = Json::array();
@@ -39,12 +74,15 @@ std::string as_json(const std::vector<const PlanEntry*>& entries, const PlanSumm
                        {"dtype", to_string(entry->dtype)},
                        {"shape", std::move(shape)},
                        {"bytes", entry->bytes()},
+                       {"memory", word_of(entry->residence)},
+                       {"device", forms_json(forms, entry->name)},
                        {"transform", entry->transform.name()},
                        {"sources", entry->sources}});
   }
-  Json json = {{"policy", to_string(policy)}, {"total", share_json(summary.total)}};
+  Json json = {{"policy", to_string(policy)}, {"backend", backend}, {"total", share_json(summary.total)}};
   for (const auto& [category, share] : summary.by_category) json["by_category"][category] = share_json(share);
   for (const auto& [dtype, share] : summary.by_dtype) json["by_dtype"][dtype] = share_json(share);
+  for (const auto& [dtype, share] : device_shares(forms)) json["device_by_dtype"][dtype] = share_json(share);
   json["tensors"] = std::move(tensors);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -62,37 +100,49 @@ void add_sums(const std::string& title, const std::map<std::string, PlanShare>& 
   }
 }
 
-std::string as_text(const std::vector<const PlanEntry*>& entries, const PlanSummary& summary) {
+/// "bf16, panels of 32" of the one form, or their number.
+std::string form_text(const FormsByName& forms, const PlanEntry& entry) {
+  const auto found = forms.find(entry.name);
+  if (found == forms.end()) return std::string(word_of(entry.residence));
+  if (found->second.size() > 1) return fmt::format("{} forms", found->second.size());
+  return fmt::format("{}, {}", found->second[0].dtype, found->second[0].layout);
+}
+
+std::string as_text(const std::vector<const PlanEntry*>& entries, const FormsByName& forms,
+                    const PlanSummary& summary) {
   std::vector<std::vector<std::string>> rows;
   rows.reserve(entries.size());
   for (const PlanEntry* entry : entries) {
     rows.push_back({entry->category, entry->name, std::string(to_string(entry->dtype)),
                     to_string(entry->shape), human_bytes(static_cast<double>(entry->bytes())),
-                    entry->transform.name(), sources_text(*entry)});
+                    form_text(forms, *entry), entry->transform.name(), sources_text(*entry)});
   }
   std::string text = render_table(
-      {{"category"}, {"tensor"}, {"dtype"}, {"shape"}, {"size", true}, {"transform"}, {"sources"}}, rows);
+      {{"category"}, {"tensor"}, {"dtype"}, {"shape"}, {"size", true}, {"on the device"}, {"transform"}, {"sources"}},
+      rows);
   std::vector<std::vector<std::string>> sums;
   add_sums("category", summary.by_category, sums);
   add_sums("dtype", summary.by_dtype, sums);
   add_sums("total", {{"", summary.total}}, sums);
+  add_sums("on the device", device_shares(forms), sums);
   return text + "\n" + render_table({{"sum over"}, {""}, {"tensors", true}, {"size", true}}, sums);
-}
-
-std::vector<std::string> words_of(const std::string& list) {
-  return list.empty() ? std::vector<std::string>() : split(list, ',');
 }
 
 /// Enumerates from headers: no weight is read.
 int show(const Options& options) {
-  hamer::BuildOptions build;
-  build.policy = policy_option(options.policy).value_or(default_policy(options.backend));
-  const hamer::Model model = hamer::load_model(options.model);
-  const hamer::Graph graph = hamer::build(model.config, model.sources, build);
-  const auto entries = select_entries(graph.plan, {words_of(options.categories), words_of(options.names)});
+  const auto backend = make_backend(options.backend, 1);
+  RuntimeOptions runtime;
+  runtime.policy = policy_option(options.policy);
+  const PlannedHamer hamer = plan_hamer(options.model, *backend, runtime);
+  const PlanFilter filter{words_of(options.categories), words_of(options.names)};
+  const auto entries = select_entries(hamer.graph.plan, filter);
+  const FormsByName forms = forms_by_name(forms_of(hamer.planned().program(), *backend), entries);
   const PlanSummary summary = summarise(entries);
-  fmt::print("{}{}", options.json ? as_json(entries, summary, build.policy) : as_text(entries, summary),
-             options.json ? "\n" : "");
+  if (options.json) {
+    fmt::print("{}\n", as_json(entries, forms, summary, hamer.build.policy, options.backend));
+  } else {
+    fmt::print("{}", as_text(entries, forms, summary));
+  }
   return 0;
 }
 
@@ -100,7 +150,7 @@ std::function<int()> declare_show(Command& command) {
   const auto options = std::make_shared<Options>();
   command.positional("MODEL", options->model,
                      "HaMeR checkpoint: the published folder, a .ckpt or a .safetensors file");
-  command.option("--policy", options->policy, "Numeric policy: f64, f32 or bf16; default: the backend's own");
+  command.option("--policy", options->policy, "Numeric policy: f32, bf16 or bfp8, on the reference also f64; default: the backend's own");
   command.choice("--backend", options->backend, {"cpu", "reference"}, "For which the weights are prepared");
   command.option("--categories", options->categories, "Only these, a list");
   command.option("--names", options->names, "Only these tensors, a list");
@@ -111,7 +161,13 @@ std::function<int()> declare_show(Command& command) {
 }  // namespace
 
 std::function<int()> declare_plan(Command& command) {
+  command.verb("build", "Prepare the weights of a model, so that every start is warm", declare_plan_build);
   command.verb("show", "What the weights of a model become: tensors, types, sizes, sources", declare_show);
+  command.verb("list", "Prepared weights in the cache: sizes, ages, last use", declare_plan_list);
+  command.verb("verify", "Read prepared weights against their checksums; exit status 1 when any is damaged",
+               declare_plan_verify);
+  command.verb("prune", "Remove prepared weights that are of no use, old or too many; never what is in use",
+               declare_plan_prune);
   return {};
 }
 

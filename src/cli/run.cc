@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "cli/cache_options.h"
 #include "cli/command.h"
 #include "cli/run_tflite.h"
 #include "cli/support.h"
@@ -28,6 +29,7 @@ struct Options {
   std::string only;
   bool trace = false;
   int threads = 0;
+  CacheWords cache;
 };
 
 /// The image as the session wants it: [1,3,256,192] or [3,256,192]; f32 normalised, or u8.
@@ -109,6 +111,8 @@ int run(const Options& options) {
   runtime_options.form = options.program == "plain" ? hamer::Form::kPlain : hamer::Form::kFused;
   runtime_options.u8_input = options.input == "u8";
   runtime_options.trace = options.trace;
+  runtime_options.cache = cache_options(options.cache);
+  runtime_options.observer = progress_observer();
   const auto input = open_checkpoint(options.in);
   HamerRuntime runtime = open_hamer(options.model, runtime_options);
   fill_input(*input, *runtime.session);
@@ -142,6 +146,7 @@ std::function<int()> declare_run(Command& command) {
   command.choice("--input", options->input, {"f32", "u8"},
                  "Normalised pixels, or bytes with the normalisation folded in");
   command.option("--threads", options->threads, "Threads; 0: all CPUs");
+  declare_cache(command, options->cache);
   return [options] { return run(*options); };
 }
 

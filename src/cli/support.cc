@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "io/printable.h"
 
 namespace sinew::cli {
@@ -17,8 +18,12 @@ CropKind parse_crop(const std::string& word) {
 std::optional<Policy> policy_option(const std::string& word) {
   if (word.empty()) return std::nullopt;
   const auto policy = parse_policy(word);
-  if (!policy) throw fail(ErrorCode::kUsage, "no policy is called {}; there are f64, f32 and bf16", word);
+  if (!policy) throw fail(ErrorCode::kUsage, "no policy is called {}; there are f64, f32, bf16 and bfp8", word);
   return policy;
+}
+
+std::vector<std::string> words_of(const std::string& list) {
+  return list.empty() ? std::vector<std::string>() : split(list, ',');
 }
 
 void check_box_of(const std::string& path, const HandBox& box, const Image& frame) {

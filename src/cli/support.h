@@ -20,6 +20,9 @@ CropKind parse_crop(const std::string& word);
 /// "f32" -> Policy, "" -> nothing. Throws Error (kUsage) for another word.
 std::optional<Policy> policy_option(const std::string& word);
 
+/// The words of a list "a,b"; none of an empty one.
+std::vector<std::string> words_of(const std::string& list);
+
 /// check_box, but a box that does not fit its picture is a failure (kMismatch, exit status 1) that names the
 /// file: the option itself could be understood.
 void check_box_of(const std::string& path, const HandBox& box, const Image& frame);

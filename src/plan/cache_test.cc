@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -135,6 +136,177 @@ TEST_F(CacheTest, ListsWhatIsThere) {
   for (const TierInfo& tier : list_tiers(root_)) EXPECT_FALSE(tier.in_use) << tier.folder;
 }
 
+/// What list_tiers says of one folder.
+class CacheStateTest : public CacheTest {
+ protected:
+  TierInfo info(const std::string& folder) {
+    for (TierInfo& tier : list_tiers(root_)) {
+      if (tier.folder == folder) return tier;
+    }
+    ADD_FAILURE() << folder << " is not listed";
+    return {};
+  }
+  static void flip(const std::string& path, std::size_t byte, unsigned bit = 0) {
+    std::string text = contents(path);
+    ASSERT_LT(byte, text.size());
+    text[byte] = static_cast<char>(static_cast<unsigned char>(text[byte]) ^ 1U << bit);
+    overwrite(path, text);
+  }
+};
+
+TEST_F(CacheStateTest, CountsTensors) {
+  const std::string folder = make("bf16", 0);
+  EXPECT_EQ(info(folder).tensors, 4U);
+}
+
+TEST_F(CacheStateTest, WhatWasInterruptedIsNotDamaged) {
+  const std::string again = make("bf16", 0);
+  std::filesystem::remove(again + "/.complete");
+  EXPECT_FALSE(info(again).damaged);
+  EXPECT_EQ(info(again).identity, (Identity{{"policy", "bf16"}})) << "the manifest still tells whose it is";
+  const std::string first = make("f32", 0);
+  std::filesystem::remove(first + "/.complete");
+  std::filesystem::remove(first + "/manifest.json");
+  EXPECT_FALSE(info(first).damaged);
+  EXPECT_EQ(info(first).wrong_path, first + "/.complete");
+  EXPECT_TRUE(info(first).identity.empty());
+  EXPECT_TRUE(check_tier(info(first)).damages.empty());
+}
+
+TEST_F(CacheStateTest, WhatNoBuildLeavesIsDamaged) {
+  const std::string folder = make("bf16", 0);
+  const std::string manifest = contents(folder + "/manifest.json");
+  const std::string marker = contents(folder + "/.complete");
+  const auto expect_damaged = [&](const std::string& path, const char* where) {
+    const TierInfo found = info(folder);
+    EXPECT_FALSE(found.complete) << where;
+    EXPECT_TRUE(found.damaged) << where;
+    EXPECT_EQ(found.wrong_path, path) << where;
+    const TierCheck check = check_tier(found);
+    ASSERT_EQ(check.damages.size(), 1U) << where;
+    EXPECT_EQ(check.damages.front().path, path) << where;
+    EXPECT_EQ(check.damages.front().reason, found.why_empty) << where;
+    EXPECT_TRUE(check.damages.front().key.name.empty()) << where;
+  };
+  overwrite(folder + "/manifest.json", manifest.substr(0, manifest.size() / 2));
+  expect_damaged(folder + "/.complete", "truncated manifest");
+  EXPECT_TRUE(info(folder).identity.empty());
+  std::filesystem::remove(folder + "/manifest.json");
+  expect_damaged(folder + "/manifest.json", "no manifest");
+  overwrite(folder + "/manifest.json", "{}");
+  overwrite(folder + "/.complete", marker_text(digest_of("{}")));
+  expect_damaged(folder + "/manifest.json", "a manifest that nobody wrote");
+  overwrite(folder + "/manifest.json", manifest);
+  overwrite(folder + "/.complete", "");
+  expect_damaged(folder + "/.complete", "empty marker");
+  overwrite(folder + "/.complete", std::string(100'000, 'x'));
+  expect_damaged(folder + "/.complete", "a marker that nobody wrote");
+  for (std::size_t byte = 0; byte < marker.size(); ++byte) {
+    overwrite(folder + "/.complete", marker);
+    flip(folder + "/.complete", byte, byte % 8);
+    expect_damaged(folder + "/.complete", "flipped bit in the marker");
+  }
+  overwrite(folder + "/.complete", marker);
+  EXPECT_TRUE(info(folder).complete);
+}
+
+TEST_F(CacheStateTest, ATierUnderAnothersNameIsDamaged) {
+  const std::string folder = make("bf16", 0);
+  const std::string other = tier_folder(root_, {{"policy", "f32"}});
+  std::filesystem::rename(folder, other);
+  EXPECT_TRUE(info(other).damaged);
+  EXPECT_EQ(info(other).why_empty, "its identity is not that of the folder's name");
+  EXPECT_TRUE(info(other).identity.empty());
+}
+
+TEST_F(CacheStateTest, WhatAnotherVersionMadeIsColdOnly) {
+  const std::string folder = make("bf16", 0);
+  std::string manifest = contents(folder + "/manifest.json");
+  const std::size_t at = manifest.find(kTierFormat);
+  ASSERT_NE(at, std::string::npos);
+  manifest.replace(at, kTierFormat.size(), "sinew-tier-0");
+  overwrite(folder + "/manifest.json", manifest);
+  overwrite(folder + "/.complete", "sinew-tier-0 " + digest_of(manifest).hex() + "\n");
+  EXPECT_FALSE(info(folder).complete);
+  EXPECT_FALSE(info(folder).damaged);
+  EXPECT_THAT(info(folder).why_empty,
+              ::testing::HasSubstr("another version of sinew: format 'sinew-tier-0'"));
+}
+
+TEST_F(CacheStateTest, WhatIsBeingWrittenIsNotDamaged) {
+  const std::string folder = make("bf16", 0);
+  overwrite(folder + "/manifest.json", "half of i");
+  const TierLock writer = TierLock::acquire(lock_path(folder));
+  EXPECT_FALSE(info(folder).damaged);
+  EXPECT_TRUE(info(folder).being_written);
+  EXPECT_EQ(info(folder).why_empty, "is being written");
+}
+
+TEST_F(CacheStateTest, TimesOutsideOfTheClocksRangeAreItsEnds) {
+  const std::string folder = make("bf16", 0);
+  for (const std::int64_t seconds : {std::int64_t{-5'000'000'000}, std::int64_t{15'000'000'000}}) {
+    const timespec times[2] = {{seconds, 0}, {seconds, 0}};
+    for (const char* name : {"/.use", "/.complete", ""})
+      ASSERT_EQ(::utimensat(AT_FDCWD, (folder + name).c_str(), times, 0), 0);
+    EXPECT_EQ(info(folder).last_used > std::chrono::system_clock::now(), seconds > 0);
+    EXPECT_EQ(prune(root_, {.unused_for = std::chrono::hours(1), .dry_run = true}).removed.size(),
+              seconds > 0 ? 0U : 1U);
+  }
+}
+
+TEST_F(CacheStateTest, AFolderThatCannotBeListedIsAnError) {
+  std::filesystem::create_directories(root_);
+  overwrite(root_ + "/plans", "a file");
+  EXPECT_THROW(list_tiers(root_), Error);
+  EXPECT_THROW(prune(root_, {}), Error);
+}
+
+TEST_F(CacheStateTest, ACheckReadsEverythingAndNamesWhatIsDamaged) {
+  const std::string folder = make("bf16", 3);
+  const FileTime used = info(folder).last_used;
+  std::uint64_t read = 0;
+  const auto count = [&](std::uint64_t bytes) { read += bytes; };
+  TierCheck check = check_tier(info(folder), count);
+  EXPECT_TRUE(check.tier.complete);
+  EXPECT_TRUE(check.damages.empty());
+  EXPECT_EQ(read, check.tier.bytes);
+  EXPECT_EQ(info(folder).last_used, used) << "a check is no use";
+  const TierKey key{"head.bias", ""};
+  const std::string path = folder + "/" + file_name(key);
+  flip(path, contents(path).size() - 1);
+  check = check_tier(info(folder));
+  ASSERT_EQ(check.damages.size(), 1U);
+  EXPECT_EQ(check.damages.front().key, key);
+  EXPECT_EQ(check.damages.front().path, path);
+  EXPECT_TRUE(check.tier.complete);
+  EXPECT_FALSE(check.tier.damaged);
+}
+
+TEST_F(CacheStateTest, WhatChangesDuringACheckIsNoDamage) {
+  const std::string folder = make("bf16", 0);
+  const Identity identity = {{"policy", "bf16"}};
+  const TierInfo before = info(folder);
+  int calls = 0;
+  const TierCheck rebuilt = check_tier(before, [&](std::uint64_t) {
+    if (calls++ > 0) return;  // once, after the first file
+    Tier writer(folder, identity, files_);
+    build(writer, test_tensors(2));
+  });
+  EXPECT_TRUE(rebuilt.tier.complete);
+  EXPECT_TRUE(rebuilt.damages.empty());
+  EXPECT_GT(calls, 4) << "the new tier was not read";
+  std::optional<TierLock> lock;
+  const TierCheck unfinished = check_tier(info(folder), [&](std::uint64_t) {
+    if (lock) return;
+    lock = TierLock::acquire(lock_path(folder));
+    Tier writer(folder, identity, files_);
+    for (const auto& [key, tensor] : test_tensors(3)) writer.put(key, tensor);
+  });
+  EXPECT_FALSE(unfinished.tier.complete);
+  EXPECT_TRUE(unfinished.damages.empty());
+  EXPECT_EQ(unfinished.tier.why_empty, "is being written");
+}
+
 TEST_F(CacheTest, PrunesByAge) {
   const std::string young = make("bf16", 1);
   const std::string old = make("f32", 40);
@@ -178,6 +350,48 @@ TEST_F(CacheTest, PrunesByTotalSizeTheLongestUnusedFirst) {
   EXPECT_TRUE(is_complete("a"));
   EXPECT_THAT(folders(prune(root_, {.unused_for = {}, .total_bytes = 0}).removed), ElementsAre(a));
   EXPECT_THAT(list_tiers(root_), IsEmpty());
+}
+
+TEST_F(CacheTest, PrunesOnlyWhatTheRuleIsAbout) {
+  const std::string a = make("a", 5);
+  const std::string b = make("b", 7);
+  const std::string c = make("c", 6);
+  const std::string cold = make("cold", 6);
+  std::filesystem::remove(cold + "/.complete");
+  const std::uint64_t size = list_tiers(root_).front().bytes;
+  const auto only = [&](const TierInfo& tier) { return tier.folder == a || tier.folder == c; };
+  EXPECT_THAT(prune(root_, {.total_bytes = 2 * size, .only = only}).removed, IsEmpty()) << "others count";
+  EXPECT_THAT(folders(prune(root_, {.total_bytes = size, .only = only}).removed), ElementsAre(c));
+  EXPECT_THAT(folders(prune(root_, {.total_bytes = 0, .only = only}).removed), ElementsAre(a));
+  EXPECT_THAT(folders(list_tiers(root_)), UnorderedElementsAre(b, cold));
+}
+
+TEST_F(CacheTest, ADryRunSaysTheSameAndRemovesNothing) {
+  make("a", 5);
+  make("b", 7);
+  make("c", 6);
+  const std::string cold = make("cold", 1);
+  std::filesystem::remove(cold + "/.complete");
+  overwrite(lock_path(tier_folder(root_, {{"policy", "gone"}})), "1 2\n");
+  const Identity identity = {{"policy", "b"}};
+  const Tier reader(tier_folder(root_, identity), identity, files_);
+  const PruneRule rule = {.unused_for = std::chrono::hours(24 * 5 + 12), .total_bytes = 1};
+  const auto names = [&] {
+    std::vector<std::string> out;
+    for (const auto& item : std::filesystem::recursive_directory_iterator(root_)) out.push_back(item.path());
+    std::ranges::sort(out);
+    return out;
+  };
+  const auto before = names();
+  PruneRule dry = rule;
+  dry.dry_run = true;
+  const PruneResult said = prune(root_, dry);
+  EXPECT_EQ(names(), before);
+  const PruneResult done = prune(root_, rule);
+  EXPECT_EQ(folders(said.removed), folders(done.removed));
+  EXPECT_EQ(folders(said.in_use), folders(done.in_use));
+  EXPECT_EQ(done.removed.size(), 3U);
+  EXPECT_EQ(done.in_use.size(), 1U);
 }
 
 TEST_F(CacheTest, NothingInUseIsRemoved) {

@@ -29,6 +29,13 @@ Tensor PlanWeights::make(const PlanEntry& entry) const {
   return convert(exact, entry.dtype);
 }
 
+bool PlanWeights::is_stored(const PlanEntry& entry) const {
+  if (entry.transform) return false;
+  const TensorView& source = sources_.get(entry.sources.at(0));
+  const bool aligned = reinterpret_cast<std::uintptr_t>(source.data) % size_of(entry.dtype) == 0;
+  return source.dtype == entry.dtype && source.contiguous() && aligned;
+}
+
 TensorView PlanWeights::load(const std::string& name, DType dtype, const Shape& shape) {
   const auto found = plan_.entries().find(name);
   if (found == plan_.entries().end()) throw fail(ErrorCode::kMismatch, "the plan has no tensor {}", name);
@@ -37,11 +44,7 @@ TensorView PlanWeights::load(const std::string& name, DType dtype, const Shape& 
     throw fail(ErrorCode::kMismatch, "plan tensor {} is {}{}, the program wants {}{}", name,
                to_string(entry.dtype), to_string(entry.shape), to_string(dtype), to_string(shape));
   }
-  if (!entry.transform) {
-    const TensorView& source = sources_.get(entry.sources.at(0));
-    const bool aligned = reinterpret_cast<std::uintptr_t>(source.data) % size_of(dtype) == 0;
-    if (source.dtype == dtype && source.contiguous() && aligned) return reshaped(source, shape);
-  }
+  if (is_stored(entry)) return reshaped(sources_.get(entry.sources.at(0)), shape);
   const auto [at, inserted] = made_.try_emplace(name);
   if (inserted) at->second = make(entry);
   return reshaped(at->second, shape);

@@ -1,6 +1,7 @@
 // Plan: what the weights of a model become for one policy, enumerated from headers alone.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include "plan/sources.h"
 #include "program/weight_source.h"
+#include "tensor/weight_storage.h"
 
 namespace sinew {
 
@@ -30,6 +32,12 @@ class Transform {
   Function make_;
 };
 
+/// Where a plan tensor is used.
+enum class Residence : std::uint8_t {
+  kDevice,  // by a backend, in the forms that it asks for
+  kHost,    // by the model's own code, as it is in the plan: tables that rows are taken from
+};
+
 struct PlanEntry {
   std::string name;      // of the plan tensor, and of the program's weight
   std::string category;  // "patch", "attention", "mlp", "norm", "head", "readout"
@@ -37,6 +45,8 @@ struct PlanEntry {
   Shape shape;
   std::vector<std::string> sources;  // checkpoint tensors it is made from
   Transform transform;
+  WeightStorage storage = WeightStorage::kPlain;  // what the transform makes of its values
+  Residence residence = Residence::kDevice;
 
   std::size_t bytes() const { return static_cast<std::size_t>(shape.count()) * size_of(dtype); }
 };
@@ -61,6 +71,8 @@ class PlanWeights final : public WeightSource {
   PlanWeights(const Plan& plan, const Sources& sources) : plan_(plan), sources_(sources) {}
   TensorView load(const std::string& name, DType dtype, const Shape& shape) override;
   void release(const std::string& name) override;
+  /// Whether the checkpoint holds exactly this tensor, so that it needs no other home.
+  bool is_stored(const PlanEntry& entry) const;
 
  private:
   Tensor make(const PlanEntry& entry) const;

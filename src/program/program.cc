@@ -53,7 +53,7 @@ ValueId ProgramBuilder::declare(const std::string& name, DType dtype, const Shap
   }
   if (shape.count() == 0)
     throw fail(ErrorCode::kMismatch, "program {}: value {} is empty", program_.name_, name);
-  program_.values_.push_back({name, dtype, shape, role});
+  program_.values_.push_back({name, dtype, shape, role, WeightStorage::kPlain});
   defined_.push_back(role == Role::kInput || role == Role::kWeight);
   read_.push_back(false);
   return {index};
@@ -63,16 +63,22 @@ ValueId ProgramBuilder::input(const std::string& name, DType dtype, const Shape&
   return declare(name, dtype, shape, Role::kInput);
 }
 
-ValueId ProgramBuilder::weight(const std::string& name, DType dtype, const Shape& shape) {
-  return declare(name, dtype, shape, Role::kWeight);
+ValueId ProgramBuilder::weight(const std::string& name, DType dtype, const Shape& shape,
+                               WeightStorage storage) {
+  const ValueId id = declare(name, dtype, shape, Role::kWeight);
+  program_.values_.back().storage = storage;
+  return id;
 }
 
-ValueId ProgramBuilder::shared_weight(const std::string& name, DType dtype, const Shape& shape) {
+ValueId ProgramBuilder::shared_weight(const std::string& name, DType dtype, const Shape& shape,
+                                      WeightStorage storage) {
   const ValueId found = program_.find(name);
-  if (!found) return weight(name, dtype, shape);
+  if (!found) return weight(name, dtype, shape, storage);
   const Value& value = program_.value(found);
-  if (value.role != Role::kWeight || value.dtype != dtype || !(value.shape == shape)) {
-    throw fail(ErrorCode::kMismatch, "program {}: weight {} is declared twice with different dtype or shape",
+  if (value.role != Role::kWeight || value.dtype != dtype || !(value.shape == shape) ||
+      value.storage != storage) {
+    throw fail(ErrorCode::kMismatch,
+               "program {}: weight {} is declared twice with different dtype, shape or storage",
                program_.name_, name);
   }
   return found;

@@ -13,6 +13,7 @@
 
 #include "tensor/dtype.h"
 #include "tensor/shape.h"
+#include "tensor/weight_storage.h"
 
 namespace sinew {
 
@@ -36,6 +37,7 @@ struct Value {
   DType dtype = DType::kF32;
   Shape shape;
   Role role = Role::kLocal;
+  WeightStorage storage = WeightStorage::kPlain;  // of a weight
 };
 
 /// What an op costs, for counting and estimates.
@@ -90,9 +92,11 @@ class ProgramBuilder {
  public:
   explicit ProgramBuilder(std::string name);
   ValueId input(const std::string& name, DType dtype, const Shape& shape);
-  ValueId weight(const std::string& name, DType dtype, const Shape& shape);
-  /// The weight of this name when it was declared before, else a new one; dtype and shape must agree.
-  ValueId shared_weight(const std::string& name, DType dtype, const Shape& shape);
+  ValueId weight(const std::string& name, DType dtype, const Shape& shape,
+                 WeightStorage storage = WeightStorage::kPlain);
+  /// The weight of this name when it was declared before, else a new one; all of it must agree.
+  ValueId shared_weight(const std::string& name, DType dtype, const Shape& shape,
+                        WeightStorage storage = WeightStorage::kPlain);
   ValueId local(const std::string& name, DType dtype, const Shape& shape);
   ValueId output(const std::string& name, DType dtype, const Shape& shape);
   /// Turns a local into an output.

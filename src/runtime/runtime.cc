@@ -1,5 +1,7 @@
 #include "runtime/runtime.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "backend/cpu/cpu_backend.h"
@@ -27,28 +29,48 @@ HamerRuntime open_hamer(const std::string& path, const RuntimeOptions& options) 
   return open_hamer(path, *make_backend(options.backend, options.threads), options);
 }
 
+PlannedHamer plan_hamer(const std::string& path, const Backend& backend, const RuntimeOptions& options) {
+  PlannedHamer out;
+  out.model = hamer::load_model(path);
+  out.build.policy = options.policy.value_or(default_policy(std::string(backend.name())));
+  out.build.form = options.form;
+  out.build.u8_input = options.u8_input;
+  out.build.trace = options.trace;
+  out.graph = hamer::build(out.model.config, out.model.sources, out.build);
+  return out;
+}
+
+PlannedModel PlannedHamer::planned() const {
+  // A trace has more weights and the same ones.
+  const std::string options = fmt::format("{} form, {} input", build.form == hamer::Form::kFused ? "fused" : "plain",
+                                          build.u8_input ? "u8" : "f32");
+  Identity facts = {{"model", "hamer"},
+                    {"policy", std::string(to_string(build.policy))},
+                    {"options", options},
+                    {"embodiment", "none"}};
+  return {graph.plan, model.sources, {hamer::model_files(model), std::move(facts)}, [this] {
+            return hamer::build(model.config, model.sources, build).program;
+          }};
+}
+
 HamerRuntime open_hamer(const std::string& path, Backend& backend, const RuntimeOptions& options) {
   const Stopwatch watch;
+  PlannedHamer hamer = plan_hamer(path, backend, options);
   HamerRuntime runtime;
   runtime.backend = backend.describe();
-  runtime.policy = options.policy.value_or(default_policy(std::string(backend.name())));
-  const hamer::Model model = hamer::load_model(path);
-  runtime.description = hamer::describe(model);
-  runtime.config = model.config;
-  hamer::BuildOptions build;
-  build.policy = runtime.policy;
-  build.form = options.form;
-  build.u8_input = options.u8_input;
-  build.trace = options.trace;
-  hamer::Graph graph = hamer::build(model.config, model.sources, build);
-  runtime.outputs = std::move(graph.outputs);
-  PlanWeights weights(graph.plan, model.sources);
-  runtime.session = backend.compile(std::move(graph.program), weights);
-  runtime.load_ms = watch.elapsed_ms();
-  log(LogLevel::kInfo, "{}: {} policy {} on {}, weights {:.2f} GB, arena {:.1f} MB, {:.0f} ms",
-      model.checkpoint_path, runtime.description, to_string(runtime.policy), runtime.backend,
+  runtime.policy = hamer.build.policy;
+  runtime.description = hamer::describe(hamer.model);
+  runtime.config = hamer.model.config;
+  PreparedSession prepared = open_prepared(hamer.planned(), backend, options.cache, options.observer);
+  runtime.outputs = std::move(hamer.graph.outputs);
+  runtime.session = std::move(prepared.session);
+  runtime.weights = std::move(prepared.weights);
+  runtime.statistics = prepared.statistics;
+  runtime.statistics.total_s = watch.elapsed_ms() / 1e3;
+  log(LogLevel::kInfo, "{}: {} policy {} on {}, weights {:.2f} GB, arena {:.1f} MB; {}",
+      hamer.model.checkpoint_path, runtime.description, to_string(runtime.policy), runtime.backend,
       static_cast<double>(runtime.session->weight_bytes()) / 1e9,
-      static_cast<double>(runtime.session->arena_bytes()) / 1e6, runtime.load_ms);
+      static_cast<double>(runtime.session->arena_bytes()) / 1e6, summary(runtime.statistics));
   return runtime;
 }
 

@@ -9,6 +9,7 @@
 #include "backend/backend.h"
 #include "models/hamer/load.h"
 #include "models/hamer/program.h"
+#include "runtime/prepared_session.h"
 
 namespace sinew {
 
@@ -19,6 +20,8 @@ struct RuntimeOptions {
   hamer::Form form = hamer::Form::kFused;
   bool u8_input = false;
   bool trace = false;
+  CacheOptions cache;  // by default nothing is kept
+  LoadObserver observer;
 };
 
 /// Throws Error (kUsage) for an unknown backend or a senseless thread count.
@@ -36,8 +39,22 @@ struct HamerRuntime {
   Policy policy = Policy::kF32;
   std::vector<hamer::NamedOutput> outputs;
   std::unique_ptr<Session> session;
-  double load_ms = 0;
+  std::shared_ptr<Residency> weights;
+  LoadStatistics statistics;
 };
+
+/// A HaMeR checkpoint planned for a backend; only headers were read.
+struct PlannedHamer {
+  hamer::Model model;
+  hamer::BuildOptions build;
+  hamer::Graph graph;
+
+  /// Refers to this object.
+  PlannedModel planned() const;
+};
+/// Throws Error as load_model and hamer::build do. Of `options`, backend, threads, cache and observer do not
+/// count.
+PlannedHamer plan_hamer(const std::string& path, const Backend& backend, const RuntimeOptions& options);
 
 /// Throws Error as make_backend, load_model, hamer::build and Backend::compile do.
 HamerRuntime open_hamer(const std::string& path, const RuntimeOptions& options);

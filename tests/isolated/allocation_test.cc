@@ -105,7 +105,7 @@ TEST(Allocation, RunAllocatesNothing) {
   Sources sources;
   sources.add_all(std::make_shared<test::MemoryModel>(config, hamer::Generator::kNormal, 1));
   std::vector<Policy> policies = {Policy::kF32};
-  if (cpu_has_bf16_products()) policies.push_back(Policy::kBF16);
+  if (cpu_has_products(DType::kBF16)) policies.push_back(Policy::kBF16);
   for (const Policy policy : policies) {
     for (const hamer::Form form : {hamer::Form::kFused, hamer::Form::kPlain}) {
       test::Compiled compiled = test::compile(config, sources, {.policy = policy, .form = form}, "cpu");

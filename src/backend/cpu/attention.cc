@@ -25,10 +25,8 @@ class AttentionKernel final : public Kernel {
     first_.dim = op.head_dim;
     first_.scale = static_cast<float>(op.scale);
     const auto floats = static_cast<std::size_t>(attention_scratch(first_.keys, first_.dim));
-    compiler.want_scratch(floats * sizeof(float), [this](std::byte* scratch, std::size_t stride) {
-      scratch_ = scratch;
-      stride_ = stride;
-    });
+    compiler.want_scratch({.per_thread = floats * sizeof(float)},
+                          [this](const Scratch& scratch) { scratch_ = scratch; });
   }
 
   void run(ThreadPool& pool) noexcept override {
@@ -38,7 +36,7 @@ class AttentionKernel final : public Kernel {
       arguments.k += head * first_.dim;
       arguments.v += head * first_.dim;
       arguments.out += head * first_.dim;
-      arguments.scratch = reinterpret_cast<float*>(scratch_ + static_cast<std::size_t>(worker) * stride_);
+      arguments.scratch = reinterpret_cast<float*>(scratch_.of_thread(worker));
       run_(arguments);
     });
   }
@@ -47,8 +45,7 @@ class AttentionKernel final : public Kernel {
   HeadArguments<T> first_;
   std::int64_t heads_;
   Run run_;
-  std::byte* scratch_ = nullptr;
-  std::size_t stride_ = 0;
+  Scratch scratch_;
 };
 
 std::unique_ptr<Kernel> make_attention(const Op& base, Compiler& compiler) {

@@ -1,7 +1,10 @@
 #include "program/convolution.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include "backend/cpu/kernel.h"
 
@@ -20,17 +23,31 @@ Finish finish_of(ValueId bias, ValueId slope, Rectifier rectifier, Compiler& com
   return finish;
 }
 
-std::shared_ptr<const Tensor> panels(const Convolution& op, Compiler& compiler) {
+using Pack = Tensor (*)(const TensorView& weight, std::int64_t lanes);
+
+/// An f32 weight as `pack` lays it out: `vectors` of lanes for each of `rows`.
+const float* packed_by(Pack pack, std::string_view layout, ValueId weight, std::int64_t vectors,
+                       std::int64_t rows, Compiler& compiler) {
   const std::int64_t lanes = compiler.vectors().lanes;
-  return compiler.arranged(op.weight, "panels",
-                           [lanes](const TensorView& weight) { return pack_panels(weight, lanes); });
+  const WeightForm form{"f32", fmt::format("{} of {} lanes", layout, lanes),
+                        static_cast<std::size_t>(vectors * lanes * rows) * sizeof(float)};
+  const auto make = [pack, lanes](const TensorView& stored, std::span<std::byte> out) {
+    copy_row_major(pack(stored, lanes), out);
+  };
+  return reinterpret_cast<const float*>(compiler.resident(weight, form, make));
+}
+
+const float* panels(const Convolution& op, Compiler& compiler) {
+  const Shape& shape = compiler.value(op.weight).shape;
+  return packed_by(pack_panels, "panels", op.weight, vectors_for(shape[0], compiler.vectors().lanes),
+                   shape.count() / shape[0], compiler);
 }
 
 /// All that a convolution's products have in common; x, pixels, residual and out are the picture's.
-PixelProduct product_of(const Convolution& op, const Tensor& weight, Compiler& compiler) {
+PixelProduct product_of(const Convolution& op, Compiler& compiler) {
   PixelProduct product;
   product.x = compiler.as<float>(op.x);
-  product.weight = weight.as<float>().data();
+  product.weight = panels(op, compiler);
   product.n = compiler.value(op.out).shape[2];
   product.last_panel = panels_for(product.n, compiler.vectors().lanes);
   product.finish = finish_of(op.bias, op.slope, op.rectifier, compiler);
@@ -44,8 +61,7 @@ PixelProduct product_of(const Convolution& op, const Tensor& weight, Compiler& c
 class PointwiseKernel final : public Kernel {
  public:
   PointwiseKernel(const Convolution& op, Compiler& compiler)
-      : weight_(panels(op, compiler)),
-        whole_(product_of(op, *weight_, compiler)),
+      : whole_(product_of(op, compiler)),
         call_(compiler.vectors().pixel_product) {
     const Shape& x = compiler.value(op.x).shape;
     whole_.pixels = x[0] * x[1];
@@ -75,7 +91,6 @@ class PointwiseKernel final : public Kernel {
   }
 
  private:
-  std::shared_ptr<const Tensor> weight_;
   PixelProduct whole_;
   void (*call_)(const PixelProduct&);
   bool cut_panels_ = false;
@@ -88,8 +103,7 @@ class WindowKernel final : public Kernel {
  public:
   WindowKernel(const Convolution& op, Compiler& compiler)
       : window_(op.window),
-        weight_(panels(op, compiler)),
-        row_(product_of(op, *weight_, compiler)),
+        row_(product_of(op, compiler)),
         call_(compiler.vectors().pixel_product),
         picture_(compiler.value(op.x).shape),
         out_(compiler.value(op.out).shape),
@@ -103,11 +117,8 @@ class WindowKernel final : public Kernel {
     band_ = std::clamp<std::int64_t>(kProductsPerTask / (out_[1] * out_[2] * row_.segments * row_.length), 1,
                                      out_[0]);
     if (padded_) {
-      compiler.want_scratch(static_cast<std::size_t>(seen(band_) * width_) * sizeof(float),
-                            [this](std::byte* scratch, std::size_t stride) {
-                              scratch_ = scratch;
-                              scratch_stride_ = stride;
-                            });
+      const auto bytes = static_cast<std::size_t>(seen(band_) * width_) * sizeof(float);
+      compiler.want_scratch({.per_thread = bytes}, [this](const Scratch& scratch) { scratch_ = scratch; });
     }
   }
 
@@ -118,7 +129,7 @@ class WindowKernel final : public Kernel {
       const std::int64_t count = std::min(out_[0] - first, band_);
       const float* x = row_.x + first * window_.stride_rows * width_;
       if (padded_) {
-        auto* copy = reinterpret_cast<float*>(scratch_ + static_cast<std::size_t>(worker) * scratch_stride_);
+        auto* copy = reinterpret_cast<float*>(scratch_.of_thread(worker));
         copy_band(first * window_.stride_rows - window_.pad_top, seen(count), copy);
         x = copy;
       }
@@ -152,15 +163,13 @@ class WindowKernel final : public Kernel {
   }
 
   Window window_;
-  std::shared_ptr<const Tensor> weight_;
   PixelProduct row_;  // of one output row
   void (*call_)(const PixelProduct&);
   Shape picture_, out_;
   bool padded_;
   std::int64_t width_ = 0;  // floats of a row, padding included
   std::int64_t band_ = 1;   // output rows of a task
-  std::byte* scratch_ = nullptr;
-  std::size_t scratch_stride_ = 0;
+  Scratch scratch_;
 };
 
 std::unique_ptr<Kernel> make_convolution(const Op& base, Compiler& compiler) {
@@ -181,9 +190,9 @@ class DepthwiseKernel final : public Kernel {
         rows_(compiler.value(op.x).shape[0]),
         out_rows_(compiler.value(op.out).shape[0]) {
     const std::int64_t lanes = compiler.vectors().lanes;
-    weight_ = compiler.arranged(op.weight, "channel blocks", [lanes](const TensorView& weight) {
-      return pack_channel_blocks(weight, lanes);
-    });
+    const Shape& shape = compiler.value(op.weight).shape;
+    row_.weight = packed_by(pack_channel_blocks, "channel blocks", op.weight,
+                            vectors_for(shape.back(), lanes), shape.count() / shape.back(), compiler);
     const Shape& x = compiler.value(op.x).shape;
     row_.x = compiler.as<float>(op.x);
     row_.columns = x[1];
@@ -192,7 +201,6 @@ class DepthwiseKernel final : public Kernel {
     row_.window_columns = window_.columns;
     row_.stride = window_.stride_columns;
     row_.pad_left = window_.pad_left;
-    row_.weight = weight_->as<float>().data();
     row_.finish = finish_of(op.bias, op.slope, op.rectifier, compiler);
     row_.out_columns = compiler.value(op.out).shape[1];
     row_.out = compiler.as<float>(op.out);
@@ -214,7 +222,6 @@ class DepthwiseKernel final : public Kernel {
   Window window_;
   void (*call_)(const DepthwiseRow&);
   std::int64_t rows_, out_rows_;
-  std::shared_ptr<const Tensor> weight_;
   DepthwiseRow row_;
 };
 

@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
+#include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "backend/cpu/kernel.h"
@@ -13,6 +14,9 @@
 namespace sinew {
 namespace cpu {
 namespace {
+
+/// Bumped when a layout of the same name puts other bytes down.
+constexpr std::string_view kLayoutVersion = "1";
 
 const Forms& forms() {
   static const Forms table = [] {
@@ -46,9 +50,6 @@ class CpuSession final : public Session, private Compiler {
              const VectorKernels& vectors)
       : Session(std::move(compiled)), pool_(std::move(pool)), vectors_(vectors), weights_(&weights) {
     for (const auto& op : Session::program().ops()) kernels_.push_back(forms().find(*op, "cpu")(*op, *this));
-    for (const auto& [name, matrices] : packed_) {
-      for (const auto& matrix : matrices) weight_bytes_ += matrix->bytes();
-    }
     hand_out_scratch();
     weights_ = nullptr;
   }
@@ -66,60 +67,45 @@ class CpuSession final : public Session, private Compiler {
   std::byte* data(ValueId id) override {
     const Value& value = program().value(id);
     if (value.role != Role::kWeight) return memory(id);
-    auto [at, inserted] = small_.try_emplace(id.index);
+    // Kernels read weights only, whatever the pointer's type.
+    return const_cast<std::byte*>(
+        resident(id, row_major_form(value.dtype, value.shape), WeightSource::MakeForm(copy_row_major)));
+  }
+
+  const std::byte* resident(ValueId id, const WeightForm& form, const WeightSource::MakeForm& make) override {
+    const auto [at, inserted] = resident_.try_emplace({id.index, form.dtype, form.layout});
     if (inserted) {
-      at->second = convert(weights_->load(value.name, value.dtype, value.shape), value.dtype);
-      weights_->release(value.name);
-      weight_bytes_ += at->second.view().bytes();
-    }
-    return at->second.data();
-  }
-
-  std::shared_ptr<const PackedMatrix> packed(ValueId id, const GemmShape& shape) override {
-    auto& candidates = packed_[id.index];
-    for (const auto& candidate : candidates) {
-      if (pack_serves(*candidate, shape)) return candidate;
-    }
-    const Value& value = program().value(id);
-    const Shape matrix{value.shape[0], value.shape.count() / value.shape[0]};
-    candidates.push_back(
-        pack_matrix(reshaped(weights_->load(value.name, value.dtype, value.shape), matrix), shape));
-    weights_->release(value.name);
-    return candidates.back();
-  }
-
-  std::shared_ptr<const Tensor> arranged(ValueId id, std::string_view layout,
-                                         const std::function<Tensor(const TensorView&)>& arrange) override {
-    auto& copy = arranged_[{id.index, std::string(layout)}];
-    if (copy == nullptr) {
       const Value& value = program().value(id);
-      copy = std::make_shared<const Tensor>(arrange(weights_->load(value.name, value.dtype, value.shape)));
-      weights_->release(value.name);
-      weight_bytes_ += copy->view().bytes();
+      at->second = weights_->resident(value.name, value.dtype, value.shape, form, make);
+      weight_bytes_ += form.bytes;
     }
-    return copy;
+    return at->second.get();
   }
 
-  void want_scratch(std::size_t bytes_per_thread, std::function<void(std::byte*, std::size_t)> use) override {
-    scratch_bytes_ = std::max(scratch_bytes_, round_up(bytes_per_thread, AlignedBuffer::kAlignment));
+  void want_scratch(const ScratchSize& size, std::function<void(const Scratch&)> use) override {
+    constexpr std::size_t step = AlignedBuffer::kAlignment;
+    scratch_size_.shared = std::max(scratch_size_.shared, round_up(size.shared, step));
+    scratch_size_.per_thread = std::max(scratch_size_.per_thread, round_up(size.per_thread, step));
     scratch_users_.push_back(std::move(use));
   }
 
   void hand_out_scratch() {
-    scratch_ = AlignedBuffer(scratch_bytes_ * static_cast<std::size_t>(pool_->size()));
-    for (const auto& use : scratch_users_) use(scratch_.data(), scratch_bytes_);
+    const auto threads = static_cast<std::size_t>(pool_->size());
+    scratch_ = AlignedBuffer(scratch_size_.shared + scratch_size_.per_thread * threads);
+    const Scratch scratch{scratch_.data(), scratch_.data() + scratch_size_.shared, scratch_size_.per_thread};
+    for (const auto& use : scratch_users_) use(scratch);
     scratch_users_.clear();
   }
+
+  using Key = std::tuple<std::int32_t, std::string, std::string>;  // value, dtype and layout of the form
 
   std::shared_ptr<ThreadPool> pool_;
   const VectorKernels& vectors_;
   WeightSource* weights_;
-  std::map<std::int32_t, Tensor> small_;
-  std::map<std::int32_t, std::vector<std::shared_ptr<const PackedMatrix>>> packed_;
-  std::map<std::pair<std::int32_t, std::string>, std::shared_ptr<const Tensor>> arranged_;
+  std::map<Key, ResidentBytes> resident_;
   std::size_t weight_bytes_ = 0;
-  std::size_t scratch_bytes_ = 0;
-  std::vector<std::function<void(std::byte*, std::size_t)>> scratch_users_;
+  ScratchSize scratch_size_;
+  std::vector<std::function<void(const Scratch&)>> scratch_users_;
   AlignedBuffer scratch_;
   std::vector<std::unique_ptr<Kernel>> kernels_;
 };
@@ -133,6 +119,12 @@ class CpuBackend final : public Backend {
     return fmt::format("cpu: {}, {} thread{}, {}", to_string(best_isa()), pool_->size(),
                        pool_->size() == 1 ? "" : "s", gemm_library());
   }
+  std::map<std::string, std::string> weight_identity() const override {
+    return {{"backend", "cpu"},
+            {"isa", std::string(to_string(best_isa()))},
+            {"library", gemm_library()},
+            {"layouts", std::string(kLayoutVersion)}};
+  }
   std::unique_ptr<Session> compile(Program program, WeightSource& weights) override {
     refuse_double(program);
     return std::make_unique<CpuSession>(std::move(program), weights, pool_, vectors_);
@@ -144,12 +136,21 @@ class CpuBackend final : public Backend {
 };
 
 }  // namespace
+
+const std::byte* Compiler::packed(ValueId weight, const GemmShape& shape) {
+  return resident(weight, packed_form(shape), [shape](const TensorView& stored, std::span<std::byte> out) {
+    pack_matrix(reshaped(stored, {shape.n, shape.k}), shape, out);
+  });
+}
+
 }  // namespace cpu
 
 std::unique_ptr<Backend> make_cpu_backend(int threads) { return std::make_unique<cpu::CpuBackend>(threads); }
 
-bool cpu_has_bf16_products() { return cpu::has_bf16_product(); }
+bool cpu_has_products(DType operand, WeightStorage storage) { return cpu::has_product(operand, storage); }
 
-bool cpu_prefers_bf16() { return bf16_doubles_products() && cpu::has_bf16_product(); }
+bool cpu_prefers_bf16() {
+  return bf16_doubles_products() && cpu::has_product(DType::kBF16, WeightStorage::kPlain);
+}
 
 }  // namespace sinew

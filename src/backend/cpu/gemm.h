@@ -1,67 +1,80 @@
-// Matrix products with packed weights. oneDNN today (spec cpu_kernels); this interface is what own kernels
-// will take over. The one file that knows oneDNN is gemm_onednn.cc.
+// Matrix products with packed weights. Two libraries stand behind it: own kernels (gemm_native.h) and oneDNN
+// (gemm_onednn.h); gemm.cc chooses.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
+#include "base/thread_pool.h"
+#include "program/weight_source.h"
 #include "tensor/tensor.h"
+#include "tensor/weight_storage.h"
 
 namespace sinew::cpu {
 
+/// out[m,n] = x[m,k] * weight[n,k]^T (+ bias[n]), then GELU, then + residual[m,n]; see program/linear.h. All
+/// row-major; sums in f32.
 struct GemmShape {
   std::int64_t m = 0, n = 0, k = 0;
-  DType operand = DType::kF32;  // of x and the weight
-  DType out = DType::kF32;
+  DType operand = DType::kF32;  // of x and the weight: f32 or bf16
+  DType out = DType::kF32;      // f32 or bf16
+  WeightStorage storage = WeightStorage::kPlain;
   bool bias = false;
-  bool gelu = false;
+  bool gelu = false;  // the exact form
   bool residual = false;
 };
 
-/// A weight [N,K] in the layout that the product likes best. Resident for the life of the session.
-class PackedMatrix {
- public:
-  virtual ~PackedMatrix() = default;
-  virtual std::size_t bytes() const = 0;
-};
+/// What a weight [N,K] becomes for products of this shape. Throws Error (kUnsupported) when this processor has
+/// no such product.
+WeightForm packed_form(const GemmShape& shape);
+/// Writes `weight` [N,K], of the operand's dtype, in packed_form(shape).
+void pack_matrix(const TensorView& weight, const GemmShape& shape, std::span<std::byte> out);
 
-/// Packs `weight` for products of this shape. Throws Error (kUnsupported) when this processor has no such
-/// product.
-std::shared_ptr<const PackedMatrix> pack_matrix(const TensorView& weight, const GemmShape& shape);
-/// True when `packed` (made for another shape) serves this one too.
-bool pack_serves(const PackedMatrix& packed, const GemmShape& shape);
-
-/// Addresses of one product; see program/linear.h for the meaning.
+/// Addresses of one product.
 struct GemmOperands {
   const std::byte* x = nullptr;
+  const std::byte* weight = nullptr;  // packed, on a 64-byte boundary
   const float* bias = nullptr;
   const float* residual = nullptr;
   std::byte* out = nullptr;
 };
 
-/// One product, its rows cut into slices that any thread may run. Each slice is serial, so that threading is
-/// ours and a slice's bits do not depend on who runs it.
+/// Bytes that a running kernel needs; their contents need not survive.
+struct ScratchSize {
+  std::size_t shared = 0;
+  std::size_t per_thread = 0;
+};
+
+/// Where they are, on 64-byte boundaries; thread t's part lies at per_thread + t * stride.
+struct Scratch {
+  std::byte* shared = nullptr;
+  std::byte* per_thread = nullptr;
+  std::size_t stride = 0;
+  std::byte* of_thread(int thread) const { return per_thread + static_cast<std::size_t>(thread) * stride; }
+};
+
+/// One product, bound to its addresses. Its bits do not depend on the number of threads or who runs what.
 class Gemm {
  public:
   virtual ~Gemm() = default;
-  virtual int slices() const = 0;
-  /// Bytes of scratch that a running slice needs.
-  virtual std::size_t scratch_bytes() const = 0;
-  /// Must be called once before run(); `scratch` + i * stride is slice i's.
-  virtual void bind_scratch(std::byte* scratch, std::size_t stride) = 0;
-  virtual void run(int slice) noexcept = 0;
+  virtual ScratchSize scratch() const = 0;
+  /// Must be called once before run().
+  virtual void bind_scratch(const Scratch& scratch) = 0;
+  /// `pool` has the number of threads the product was made for.
+  virtual void run(ThreadPool& pool) noexcept = 0;
   /// The implementation's name, for the log.
   virtual std::string implementation() const = 0;
 };
 
-std::unique_ptr<Gemm> make_gemm(const GemmShape& shape, std::shared_ptr<const PackedMatrix> weight,
-                                const GemmOperands& operands, int threads);
+/// Throws as packed_form() does.
+std::unique_ptr<Gemm> make_gemm(const GemmShape& shape, const GemmOperands& operands, int threads);
 
-/// "oneDNN 2.6.3"
+/// Everything outside this program that decides packed bytes: "oneDNN 2.6.3".
 std::string gemm_library();
-/// True when a bf16 product can be made at all.
-bool has_bf16_product();
+/// True when a product of these operands can be made at all.
+bool has_product(DType operand, WeightStorage storage);
 
 }  // namespace sinew::cpu

@@ -4,12 +4,19 @@
 // exists (libgomp's spinning workers would fight with ours for the cores).
 #include <dnnl.h>
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <array>
+#include <cassert>
+#include <cstdlib>
 #include <dnnl.hpp>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "backend/cpu/gemm.h"
+#include "backend/cpu/gemm_onednn.h"
+#include "base/checked.h"
 #include "base/error.h"
 
 // libgomp's own names: omp.h comes with g++ but not with clang, and these two are all that is needed of it.
@@ -72,38 +79,41 @@ Error no_product(const GemmShape& s, const dnnl::error& error) {
           s.operand == DType::kBF16 ? "use --policy f32" : ""};
 }
 
-class OneDnnMatrix final : public PackedMatrix {
- public:
-  OneDnnMatrix(const TensorView& weight, const GemmShape& shape) {
-    const SerialOpenMp serial;
-    const dnnl::memory::desc any({shape.k, shape.n}, to_dnnl(shape.operand), Tag::any);
-    const auto wanted = describe_product(shape, shape.m, any).weights_desc();
-    bytes_ = wanted.get_size();
-    buffer_ = AlignedBuffer(bytes_);
-    packed_ = dnnl::memory(wanted, engine(), buffer_.data());
-    // The checkpoint stores [N,K]; the product wants [K,N]: the same bytes, strides exchanged.
-    const dnnl::memory::desc stored({shape.k, shape.n}, to_dnnl(shape.operand), Dims{1, shape.k});
-    dnnl::memory source(stored, engine(), const_cast<std::byte*>(weight.data));
-    dnnl::stream stream(engine());
-    dnnl::reorder(source, packed_).execute(stream, source, packed_);
-    stream.wait();
+/// The layout that oneDNN wants the weight [K,N] in for all m rows at once.
+dnnl::memory::desc wanted_weight(const GemmShape& s) {
+  const SerialOpenMp serial;
+  if (s.storage != WeightStorage::kPlain)
+    throw fail(ErrorCode::kUnsupported, "oneDNN has no products with bfp8 weights");
+  try {
+    return describe_product(s, s.m, {{s.k, s.n}, to_dnnl(s.operand), Tag::any}).weights_desc();
+  } catch (const dnnl::error& error) {
+    throw no_product(s, error);
   }
-  std::size_t bytes() const override { return bytes_; }
-  const dnnl::memory& memory() const { return packed_; }
+}
 
- private:
-  AlignedBuffer buffer_;
-  dnnl::memory packed_;
-  std::size_t bytes_ = 0;
-};
+std::string dims_text(const dnnl_dim_t* dims, int count) {
+  return fmt::format("{}", fmt::join(dims, dims + count, ","));
+}
+
+/// All fields of a layout that decide where elements lie: "oneDNN padded 1280,3840 strides ... blocks 16a64b2a".
+std::string layout_text(const dnnl::memory::desc& description) {
+  const dnnl_memory_desc_t& d = description.data;
+  const dnnl_blocking_desc_t& b = d.format_desc.blocking;
+  std::string blocks;
+  for (int i = 0; i < b.inner_nblks; ++i)
+    blocks += fmt::format("{}{}", b.inner_blks[i], static_cast<char>('a' + b.inner_idxs[i]));
+  if (d.format_kind != dnnl_blocked || d.extra.flags != 0 || d.offset0 != 0)
+    throw fail(ErrorCode::kUnsupported, "oneDNN asks for a weight layout that is not blocked");
+  return fmt::format("oneDNN, padded {}, strides {}, blocks {}", dims_text(d.padded_dims, d.ndims),
+                     dims_text(b.strides, d.ndims), blocks.empty() ? "none" : blocks);
+}
 
 class OneDnnGemm final : public Gemm {
  public:
-  OneDnnGemm(const GemmShape& shape, std::shared_ptr<const PackedMatrix> weight, const GemmOperands& operands,
-             int threads)
-      : weight_(std::move(weight)) {
+  OneDnnGemm(const GemmShape& shape, const GemmOperands& operands, int threads) {
+    const dnnl::memory::desc layout = wanted_weight(shape);
     const SerialOpenMp serial;
-    const auto& packed = dynamic_cast<const OneDnnMatrix&>(*weight_).memory();
+    const dnnl::memory packed(layout, engine(), const_cast<std::byte*>(operands.weight));
     // Rows are dealt out evenly; fewer than eight rows a slice would only read the weights more often.
     const std::int64_t count = std::max<std::int64_t>(1, std::min<std::int64_t>(threads, shape.m / 8));
     for (std::int64_t i = 0; i < count; ++i) {
@@ -112,15 +122,20 @@ class OneDnnGemm final : public Gemm {
     }
   }
 
-  int slices() const override { return static_cast<int>(slices_.size()); }
-  std::size_t scratch_bytes() const override { return scratch_bytes_; }
+  /// A slice's scratch is its own, whoever runs it: what a thread has once may serve one slice only.
+  ScratchSize scratch() const override { return {.shared = scratch_bytes_ * slices_.size()}; }
   std::string implementation() const override { return implementation_; }
-  void bind_scratch(std::byte* scratch, std::size_t stride) override {
+  void bind_scratch(const Scratch& scratch) override {
     if (scratch_bytes_ == 0) return;
     for (std::size_t i = 0; i < slices_.size(); ++i)
-      slices_[i].memories[kScratch].set_data_handle(scratch + i * stride);
+      slices_[i].memories[kScratch].set_data_handle(scratch.shared + i * scratch_bytes_);
   }
-  void run(int index) noexcept override {
+  void run(ThreadPool& pool) noexcept override {
+    pool.parallel_for(static_cast<int>(slices_.size()), [this](int slice, int) { run_slice(slice); });
+  }
+
+ private:
+  void run_slice(int index) noexcept {
     Slice& slice = slices_[static_cast<std::size_t>(index)];
     // The C call: the C++ wrapper would build a map and a vector each time.
     const auto status = dnnl_primitive_execute(slice.primitive.get(), slice.stream.get(), slice.count,
@@ -129,7 +144,6 @@ class OneDnnGemm final : public Gemm {
       std::abort();  // shapes and addresses were fixed when it was made: a bug, not an input
   }
 
- private:
   enum Slot : std::uint8_t { kX, kWeight, kOut, kBias, kResidual, kScratch, kSlots };
   struct Slice {
     dnnl::matmul primitive;
@@ -143,7 +157,8 @@ class OneDnnGemm final : public Gemm {
                  const GemmOperands& operands) {
     const auto description = describe_product(shape, rows, packed.get_desc());
     implementation_ = description.impl_info_str();
-    scratch_bytes_ = std::max(scratch_bytes_, description.scratchpad_desc().get_size());
+    const std::size_t scratch = round_up(description.scratchpad_desc().get_size(), AlignedBuffer::kAlignment);
+    scratch_bytes_ = std::max(scratch_bytes_, scratch);
     Slice slice;
     slice.primitive = dnnl::matmul(description);
     slice.stream = dnnl::stream(engine());
@@ -177,56 +192,51 @@ class OneDnnGemm final : public Gemm {
     slices_.push_back(std::move(slice));
   }
 
-  std::shared_ptr<const PackedMatrix> weight_;
   std::vector<Slice> slices_;
-  std::size_t scratch_bytes_ = 0;
+  std::size_t scratch_bytes_ = 0;  // of one slice
   std::string implementation_;
 };
 
 }  // namespace
 
-std::shared_ptr<const PackedMatrix> pack_matrix(const TensorView& weight, const GemmShape& shape) {
+bool onednn_serves(const GemmShape& shape) {
   try {
-    return std::make_shared<OneDnnMatrix>(weight, shape);
-  } catch (const dnnl::error& error) {
-    throw no_product(shape, error);
-  }
-}
-
-bool pack_serves(const PackedMatrix& packed, const GemmShape& shape) {
-  const SerialOpenMp serial;
-  try {
-    const dnnl::memory::desc any({shape.k, shape.n}, to_dnnl(shape.operand), Tag::any);
-    return describe_product(shape, shape.m, any).weights_desc() ==
-           dynamic_cast<const OneDnnMatrix&>(packed).memory().get_desc();
-  } catch (const dnnl::error&) {
+    wanted_weight(shape);
+    return true;
+  } catch (const Error&) {
     return false;
   }
 }
 
-std::unique_ptr<Gemm> make_gemm(const GemmShape& shape, std::shared_ptr<const PackedMatrix> weight,
-                                const GemmOperands& operands, int threads) {
+WeightForm onednn_form(const GemmShape& shape) {
+  const dnnl::memory::desc wanted = wanted_weight(shape);
+  return {std::string(to_string(shape.operand)), layout_text(wanted), wanted.get_size()};
+}
+
+void onednn_pack(const TensorView& weight, const GemmShape& shape, std::span<std::byte> out) {
+  const dnnl::memory::desc wanted = wanted_weight(shape);
+  assert(out.size() == wanted.get_size());
+  const SerialOpenMp serial;
+  dnnl::memory packed(wanted, engine(), out.data());
+  // The checkpoint stores [N,K]; the product wants [K,N]: the same bytes, strides exchanged.
+  const dnnl::memory::desc stored({shape.k, shape.n}, to_dnnl(shape.operand), Dims{1, shape.k});
+  dnnl::memory source(stored, engine(), const_cast<std::byte*>(weight.data));
+  dnnl::stream stream(engine());
+  dnnl::reorder(source, packed).execute(stream, source, packed);
+  stream.wait();
+}
+
+std::unique_ptr<Gemm> make_onednn_gemm(const GemmShape& shape, const GemmOperands& operands, int threads) {
   try {
-    return std::make_unique<OneDnnGemm>(shape, std::move(weight), operands, threads);
+    return std::make_unique<OneDnnGemm>(shape, operands, threads);
   } catch (const dnnl::error& error) {
     throw no_product(shape, error);
   }
 }
 
-std::string gemm_library() {
+std::string onednn_version() {
   const dnnl_version_t* version = dnnl_version();
   return fmt::format("oneDNN {}.{}.{}", version->major, version->minor, version->patch);
-}
-
-bool has_bf16_product() {
-  const GemmShape shape{.m = 16, .n = 64, .k = 64, .operand = DType::kBF16, .out = DType::kF32};
-  try {
-    const dnnl::memory::desc any({shape.k, shape.n}, to_dnnl(shape.operand), Tag::any);
-    describe_product(shape, shape.m, any);
-    return true;
-  } catch (const dnnl::error&) {
-    return false;
-  }
 }
 
 }  // namespace sinew::cpu

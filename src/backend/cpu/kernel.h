@@ -10,6 +10,7 @@
 #include "backend/cpu/gemm.h"
 #include "backend/cpu/vector_kernels.h"
 #include "base/thread_pool.h"
+#include "program/weight_source.h"
 
 namespace sinew::cpu {
 
@@ -29,18 +30,16 @@ class Compiler {
   virtual int threads() const = 0;
   /// Start of a value: its place in the arena, or the resident copy of a small weight (bias, norm, constant).
   virtual std::byte* data(ValueId id) = 0;
-  /// The weight matrix packed for products; the same pack for every product that can use it.
-  virtual std::shared_ptr<const PackedMatrix> packed(ValueId weight, const GemmShape& shape) = 0;
-  /// An f32 weight as `arrange` lays it out, resident instead of the weight as stored; one copy for all who
-  /// name the same weight and layout.
-  virtual std::shared_ptr<const Tensor> arranged(ValueId weight, std::string_view layout,
-                                                 const std::function<Tensor(const TensorView&)>& arrange) = 0;
-  /// Memory that is the kernel's own while it runs, `bytes` for each thread; shared with other kernels. Once
-  /// all kernels are made, `use` is called with the address and the stride: thread t's part lies at address +
-  /// t * stride.
-  virtual void want_scratch(std::size_t bytes_per_thread,
-                            std::function<void(std::byte*, std::size_t)> use) = 0;
+  /// The weight in this form, read-only, on a 64-byte boundary, as long as the session lives; one copy for
+  /// all who ask for the same.
+  virtual const std::byte* resident(ValueId weight, const WeightForm& form,
+                                    const WeightSource::MakeForm& make) = 0;
+  /// Memory that is the kernel's own while it runs, shared with other kernels. Once all kernels are made,
+  /// `use` is called with the addresses.
+  virtual void want_scratch(const ScratchSize& size, std::function<void(const Scratch&)> use) = 0;
 
+  /// The weight matrix, its first axis the rows, packed for products of this shape.
+  const std::byte* packed(ValueId weight, const GemmShape& shape);
   const Value& value(ValueId id) const { return program().value(id); }
   template <typename T>
   T* as(ValueId id) {

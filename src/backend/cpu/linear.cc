@@ -1,7 +1,5 @@
 #include "program/linear.h"
 
-#include <utility>
-
 #include "backend/cpu/kernel.h"
 
 namespace sinew::cpu {
@@ -9,17 +7,12 @@ namespace {
 
 class LinearKernel final : public Kernel {
  public:
-  LinearKernel(const GemmShape& shape, std::shared_ptr<const PackedMatrix> weight,
-               const GemmOperands& operands, Compiler& compiler)
-      : gemm_(make_gemm(shape, std::move(weight), operands, compiler.threads())) {
-    compiler.want_scratch(gemm_->scratch_bytes(), [this](std::byte* scratch, std::size_t stride) {
-      gemm_->bind_scratch(scratch, stride);
-    });
+  LinearKernel(const GemmShape& shape, const GemmOperands& operands, Compiler& compiler)
+      : gemm_(make_gemm(shape, operands, compiler.threads())) {
+    compiler.want_scratch(gemm_->scratch(), [this](const Scratch& scratch) { gemm_->bind_scratch(scratch); });
   }
 
-  void run(ThreadPool& pool) noexcept override {
-    pool.parallel_for(gemm_->slices(), [this](int slice, int) { gemm_->run(slice); });
-  }
+  void run(ThreadPool& pool) noexcept override { gemm_->run(pool); }
 
  private:
   std::unique_ptr<Gemm> gemm_;
@@ -32,6 +25,7 @@ std::unique_ptr<Kernel> make_linear(const Op& base, Compiler& compiler) {
   shape.m = x.shape[0];
   shape.k = x.shape[1];
   shape.n = compiler.value(op.weight).shape[0];
+  shape.storage = compiler.value(op.weight).storage;
   shape.operand = x.dtype;
   shape.out = compiler.value(op.out).dtype;
   shape.bias = static_cast<bool>(op.bias);
@@ -39,10 +33,11 @@ std::unique_ptr<Kernel> make_linear(const Op& base, Compiler& compiler) {
   shape.residual = static_cast<bool>(op.residual);
   GemmOperands operands;
   operands.x = compiler.data(op.x);
+  operands.weight = compiler.packed(op.weight, shape);
   operands.out = compiler.data(op.out);
   if (op.bias) operands.bias = compiler.as<float>(op.bias);
   if (op.residual) operands.residual = compiler.as<float>(op.residual);
-  return std::make_unique<LinearKernel>(shape, compiler.packed(op.weight, shape), operands, compiler);
+  return std::make_unique<LinearKernel>(shape, operands, compiler);
 }
 
 }  // namespace

@@ -92,15 +92,15 @@ class PatchConvolutionKernel final : public Kernel {
     operands.x = columns_.data();
     operands.bias = compiler.as<float>(op.bias);
     operands.out = compiler.data(op.out);
-    product_ = make_gemm(shape, compiler.packed(op.weight, shape), operands, compiler.threads());
-    compiler.want_scratch(product_->scratch_bytes(), [this](std::byte* scratch, std::size_t stride) {
-      product_->bind_scratch(scratch, stride);
-    });
+    operands.weight = compiler.packed(op.weight, shape);
+    product_ = make_gemm(shape, operands, compiler.threads());
+    compiler.want_scratch(product_->scratch(),
+                          [this](const Scratch& scratch) { product_->bind_scratch(scratch); });
   }
 
   void run(ThreadPool& pool) noexcept override {
     gather_.run(pool);
-    pool.parallel_for(product_->slices(), [this](int slice, int) { product_->run(slice); });
+    product_->run(pool);
   }
 
  private:

@@ -49,10 +49,10 @@ class ReferenceSession final : public Session, private Context {
       steps_.push_back({op.get(), forms().find(*op, "reference")});
     for (const ValueId id : Session::program().with_role(Role::kWeight)) {
       const Value& value = Session::program().value(id);
-      Tensor& copy = weights_[static_cast<std::size_t>(id.index)];
-      copy = convert(weights.load(value.name, value.dtype, value.shape), value.dtype);
-      weight_bytes_ += copy.view().bytes();
-      weights.release(value.name);
+      const WeightForm form = row_major_form(value.dtype, value.shape);
+      weights_[static_cast<std::size_t>(id.index)] =
+          weights.resident(value.name, value.dtype, value.shape, form, copy_row_major);
+      weight_bytes_ += form.bytes;
     }
   }
 
@@ -67,12 +67,13 @@ class ReferenceSession final : public Session, private Context {
   std::byte* memory_of(ValueId id) override { return memory(id); }
   TensorView view(ValueId id) const override {
     const Value& value = program().value(id);
-    if (value.role == Role::kWeight) return weights_[static_cast<std::size_t>(id.index)].view();
+    if (value.role == Role::kWeight)
+      return {value.dtype, value.shape, weights_[static_cast<std::size_t>(id.index)].get()};
     return {value.dtype, value.shape, const_cast<ReferenceSession*>(this)->memory(id)};
   }
 
   std::shared_ptr<ThreadPool> pool_;
-  std::vector<Tensor> weights_;  // by value index
+  std::vector<ResidentBytes> weights_;  // by value index
   std::size_t weight_bytes_ = 0;
   std::vector<std::pair<const Op*, Form>> steps_;
 };

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstring>
 
 #include "image/crop.h"
 #include "models/hamer/builder.h"
@@ -157,33 +156,6 @@ Transform query_of_layer0(const Config& config) {
                                              load(sources, layer + "1.norm.bias"));
             return as_tensor(product(load(sources, layer + "1.fn.to_q.weight"), 0, config.head_inner, normed),
                              {1, config.head_inner});
-          }};
-}
-
-Transform weight_rows(const std::string& source, std::int64_t first, std::int64_t count) {
-  return {fmt::format("rows {}..{}", first, first + count), [source, first, count](const Sources& sources) {
-            const Tensor whole = sources.f64(source);
-            const std::int64_t columns = whole.shape().back();
-            const auto rows = whole.as<double>().subspan(static_cast<std::size_t>(first * columns),
-                                                         static_cast<std::size_t>(count * columns));
-            return Tensor::of<double>({count, columns}, rows);
-          }};
-}
-
-Transform stacked(const std::vector<std::string>& names) {
-  return {fmt::format("stack {}", names.size()), [names](const Sources& sources) {
-            std::int64_t count = 0;
-            for (const std::string& name : names) count += sources.get(name).shape.count();
-            const Shape& first = sources.get(names.front()).shape;
-            Tensor all(DType::kF64,
-                       first.rank() == 1 ? Shape{count} : Shape{count / first.back(), first.back()});
-            double* next = all.as<double>().data();
-            for (const std::string& name : names) {
-              const TensorView& part = sources.get(name);
-              convert_into(part, DType::kF64, next);
-              next += part.shape.count();
-            }
-            return all;
           }};
 }
 

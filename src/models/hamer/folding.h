@@ -1,4 +1,5 @@
-// The exact reformulations of spec hamer 7, as plan transforms in double.
+// The exact reformulations of spec hamer 7 that are HaMeR's own, as plan transforms in double. Those that any
+// model has are in plan/transforms.h.
 #pragma once
 
 #include <vector>
@@ -27,10 +28,6 @@ Transform initial_token(const Config& config);
 Transform token_after_layer0(const Config& config);
 /// Layer 0's cross-attention query [1,inner] (7.8).
 Transform query_of_layer0(const Config& config);
-/// Rows [first, first + count) of a [rows,K] weight.
-Transform weight_rows(const std::string& source, std::int64_t first, std::int64_t count);
-/// The sources stacked: matrices along their first axis, vectors end to end (7.9, 7.11).
-Transform stacked(const std::vector<std::string>& sources);
 
 /// Checkpoint tensors that the two layer-0 constants are made from.
 std::vector<std::string> layer0_sources();

@@ -6,6 +6,7 @@
 #include "image/crop.h"
 #include "models/hamer/builder.h"
 #include "models/hamer/folding.h"
+#include "plan/transforms.h"
 #include "program/attention.h"
 #include "program/patch.h"
 
@@ -122,7 +123,7 @@ class Fused {
                                 b_.product(),
                                 {c_.head_depth * pair, c_.embed},
                                 sources,
-                                stacked(sources)});
+                                transforms::stacked(sources)});
     op.out = b_.local("head.kv", b_.product(), {kTokens, c_.head_depth * pair});
     b_.ops().add(op);
     for (std::int64_t j = 0; b_.trace() && j < c_.head_depth; ++j) {
@@ -163,7 +164,7 @@ class Fused {
                                       b_.product(),
                                       {c_.head_inner, c_.head_dim},
                                       {to_qkv},
-                                      weight_rows(to_qkv, 2 * c_.head_inner, c_.head_inner)});
+                                      transforms::source_rows(to_qkv, 2 * c_.head_inner, c_.head_inner)});
     to_value.out = b_.local(stage + "value", b_.product(), {1, c_.head_inner});
     b_.ops().add(to_value);
     const ValueId after = b_.linear({.category = "head", .source = source + "0.fn.to_out.0", .residual = x},
@@ -214,9 +215,14 @@ class Fused {
     }
     Linear op;
     op.x = token;
-    op.weight = b_.made_weight(
-        {"readout.weight", "readout", b_.stream(), {kReadout, c_.head_dim}, weights, stacked(weights)});
-    op.bias = b_.made_weight({"readout.bias", "readout", b_.stream(), {kReadout}, biases, stacked(biases)});
+    op.weight = b_.made_weight({"readout.weight",
+                                "readout",
+                                b_.stream(),
+                                {kReadout, c_.head_dim},
+                                weights,
+                                transforms::stacked(weights)});
+    op.bias = b_.made_weight(
+        {"readout.bias", "readout", b_.stream(), {kReadout}, biases, transforms::stacked(biases)});
     op.out = b_.local("readout", b_.stream(), {1, kReadout});
     b_.ops().add(op);
     const auto part = [&](const std::string& name, std::int64_t column, std::int64_t columns) {

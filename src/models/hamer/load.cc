@@ -103,6 +103,12 @@ Model load_model(const std::string& path) {
   return model;
 }
 
+std::vector<std::string> model_files(const Model& model) {
+  std::vector<std::string> files = {model.checkpoint_path, model.config_path, model.mean_params_path};
+  std::erase(files, "");
+  return files;
+}
+
 std::string describe(const Model& model) {
   std::int64_t parameters = 0;
   for (const ExpectedTensor& tensor : expected_tensors(model.config)) parameters += tensor.shape.count();

@@ -29,6 +29,10 @@ std::string find_checkpoint(const std::string& folder);
 /// do; kNotFound names the places that were tried.
 Model load_model(const std::string& path);
 
+/// Everything that the plan's bytes come from: the checkpoint, then the configuration and the mean parameters
+/// when there are. For content_digest(), in this order.
+std::vector<std::string> model_files(const Model& model);
+
 /// `model`'s checkpoint as the user knows it, for records: file name, format, sizes and number of parameters.
 std::string describe(const Model& model);
 

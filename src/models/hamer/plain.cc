@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "models/hamer/builder.h"
-#include "models/hamer/folding.h"
+#include "plan/transforms.h"
 #include "program/attention.h"
 #include "program/elementwise.h"
 #include "program/patch.h"
@@ -51,7 +51,7 @@ class Plain {
     const std::string pos = "backbone.pos_embed";
     const auto rows = [&](const std::string& name, std::int64_t first, std::int64_t count) {
       return b_.made_weight(
-          {name, "patch", b_.stream(), {count, c_.embed}, {pos}, weight_rows(pos, first, count)});
+          {name, "patch", b_.stream(), {count, c_.embed}, {pos}, transforms::source_rows(pos, first, count)});
     };
     const ValueId placed = sum(conv.out, rows("pos.tokens", 1, kTokens),
                                b_.local("tokens.table", b_.stream(), {kTokens, c_.embed}));

@@ -1,0 +1,86 @@
+// sinew bench start MODEL: one start of a model and its first runs, in this process.
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/error.h"
+#include "cli/bench.h"
+#include "cli/cache_options.h"
+#include "cli/support.h"
+#include "runtime/runtime.h"
+
+namespace sinew::cli {
+namespace {
+
+struct Options {
+  std::string model;
+  std::string policy;
+  int threads = 0;
+  int runs = 5;
+  CacheWords cache;
+};
+
+/// The same noise each time, in the range of normalised pixels: zeros would make denormals of nothing.
+void fill_with_noise(Session& session) {
+  const std::span<std::byte> image = session.input("image");
+  std::mt19937 random(1);
+  std::normal_distribution<float> pixel;
+  auto* const values = reinterpret_cast<float*>(image.data());
+  for (std::size_t i = 0; i < image.size() / sizeof(float); ++i) values[i] = pixel(random);
+}
+
+double run_ms(Session& session) {
+  const Stopwatch watch;
+  session.run();
+  return watch.elapsed_ms();
+}
+
+int start(const Options& options) {
+  if (options.runs < 1) throw fail(ErrorCode::kUsage, "--runs {}: expected at least 1", options.runs);
+  const Stopwatch watch;
+  RuntimeOptions runtime_options;
+  runtime_options.policy = policy_option(options.policy);
+  runtime_options.threads = options.threads;
+  runtime_options.cache = cache_options(options.cache);
+  runtime_options.observer = progress_observer();
+  HamerRuntime runtime = open_hamer(options.model, runtime_options);
+  const double ready_s = watch.elapsed_ms() / 1e3;
+  const std::size_t peak_at_start = peak_resident_bytes();
+  fill_with_noise(*runtime.session);
+  const double first_ms = run_ms(*runtime.session);
+  std::vector<double> steady;
+  for (int i = 0; i < options.runs; ++i) steady.push_back(run_ms(*runtime.session));
+  std::ranges::sort(steady);
+  const nlohmann::ordered_json json = {
+      {"model", runtime.description},
+      {"policy", to_string(runtime.policy)},
+      {"backend", runtime.backend},
+      {"ready_s", ready_s},
+      {"first_run_ms", first_ms},
+      {"steady_run_ms", steady[steady.size() / 2]},
+      {"rss_mb", static_cast<double>(resident_bytes()) / 1e6},
+      {"peak_rss_at_start_mb", static_cast<double>(peak_at_start) / 1e6},
+      {"load", nlohmann::ordered_json::parse(to_json(runtime.statistics))}};
+  fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> declare_bench_start(Command& command) {
+  const auto options = std::make_shared<Options>();
+  command.positional("MODEL", options->model,
+                     "HaMeR checkpoint: the published folder, a .ckpt or a .safetensors file");
+  command.option("--policy", options->policy,
+                 "Numeric policy: f32, bf16 or bfp8; default: the fastest that meets its accuracy bar here");
+  command.option("--threads", options->threads, "Threads; 0: all CPUs");
+  command.option("--runs", options->runs, "Runs after the first; the median counts");
+  declare_cache(command, options->cache);
+  return [options] { return start(*options); };
+}
+
+}  // namespace sinew::cli
