@@ -139,7 +139,7 @@ void run(benchmark::State& state, const Subject& subject, const GemmShape& shape
   const bool dot = subject.operand == DType::kBF16 && subject.isa == Isa::kAvx512Bf16;
   const Peak peak = peak_for(subject.isa, dot);
   std::vector<double> peaks, times;
-  double last_peak = 0;
+  double last_peak = -1;
   while (state.KeepRunning()) {
     if (seconds(threads) - last_peak > 0.05) {
       peaks.push_back(peak_flops(peak, pool));

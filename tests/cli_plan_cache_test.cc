@@ -106,14 +106,14 @@ TEST_F(CliPlanCache, AnEmptyOrMissingCacheSaysSo) {
   for (const char* verb : {"list", "verify"}) {
     const Ran missing = plan({verb});
     EXPECT_EQ(missing.status, 0) << missing.err;
-    EXPECT_EQ(missing.out, "no plans in " + root_ + ": no such folder\n");
+    EXPECT_EQ(missing.out, "0 plans in " + root_ + ": no such folder\n");
     EXPECT_EQ(plan({verb, tiny_model()}).out,
-              "no plans in " + root_ + " of " + tiny_model() + ": no such folder\n");
+              "0 plans of " + tiny_model() + " in " + root_ + ": no such folder\n");
   }
   EXPECT_EQ(plan({"prune", "--all"}).out, "removed 0 plans, 0 B in " + root_ + "\n");
   EXPECT_FALSE(std::filesystem::exists(root_)) << "only looking made a folder";
   std::filesystem::create_directories(root_ + "/plans");
-  EXPECT_EQ(plan({"list"}).out, "no plans in " + root_ + "\n");
+  EXPECT_EQ(plan({"list"}).out, "0 plans in " + root_ + "\n");
   const Json json = plan_json({"list"});
   EXPECT_EQ(json.at("cache"), root_);
   EXPECT_EQ(json.at("plans"), Json::array());
@@ -191,7 +191,7 @@ TEST_F(CliPlanCache, AModelSelectsItsCheckpoint) {
   const std::string other = make(of_another_model());
   EXPECT_EQ(folders(plan_json({"list"}).at("plans")), (std::set{host, device, other}));
   EXPECT_EQ(folders(plan_json({"list", tiny_model()}).at("plans")), (std::set{host, device}));
-  EXPECT_THAT(plan({"list", tiny_model()}).out, HasSubstr("2 plans, "));
+  EXPECT_THAT(plan({"list", tiny_model()}).out, HasSubstr("2 plans of " + tiny_model() + ", "));
   flip_last_bit(other + "/" + file_name({"head.bias", ""}));
   EXPECT_EQ(folders(plan_json({"verify", tiny_model()}).at("plans")), (std::set{host, device}));
   EXPECT_EQ(plan({"verify"}).status, 1);
@@ -275,8 +275,7 @@ TEST_F(CliPlanCache, VerifyFindsATruncatedManifest) {
   for (const auto& words : std::vector<std::vector<std::string>>{{"verify"}, {"verify", tiny_model()}}) {
     const Ran ran = plan(words);
     EXPECT_EQ(ran.status, 1);
-    EXPECT_THAT(ran.out, AllOf(HasSubstr(device + "/.complete: the marker is not the manifest's\n"),
-                               HasSubstr("1 damaged")));
+    EXPECT_THAT(ran.out, AllOf(HasSubstr(manifest + ": manifest: "), HasSubstr("1 damaged")));
   }
   const Json list = plan_json({"list"});
   for (const Json& plan : list.at("plans")) EXPECT_EQ(plan.at("damaged"), plan.at("folder") == device);
@@ -334,7 +333,7 @@ TEST_F(CliPlanCache, WhatIsInUseStays) {
   const Ran ran = plan({"prune", "--all"});
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_THAT(ran.out, AllOf(HasSubstr("\nremoved        host"), HasSubstr("\nstays: in use  device"),
-                             MatchesRegex("(.|\n)*removed 1 plan, [0-9.]+ kB in .*; 1 plan in use stays\n")));
+                             MatchesRegex("(.|\n)*removed 1 plan, [0-9.]+ kB in .*; 1 in use stays\n")));
   EXPECT_TRUE(exists(device_tier()));
   EXPECT_FALSE(exists(host_tier()));
   const Json json = plan_json({"prune", "--all"});

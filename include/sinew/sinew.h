@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 /* Raised by one whenever something is added to this header. */
-#define SINEW_ABI_VERSION 1
+#define SINEW_ABI_VERSION 2
 
 /* SINEW_ABI_VERSION of the library that is loaded: not below the one of the header this program was built
  * with. */
@@ -56,10 +56,14 @@ typedef struct sinew_hands sinew_hands;
 /* A zero (NULL, 0) in any field asks for its default. */
 typedef struct sinew_hands_options {
   size_t struct_size;
-  const char* policy; /* numeric policy: "f32", "bf16"; default: the fastest that meets its accuracy bar */
+  const char* policy; /* numeric policy: "f32", "bf16", "bfp8"; default: the fastest that meets its accuracy bar */
   int threads;        /* including the caller's; default: as many as this process has CPUs */
   const char* crop;   /* "pillow" (default) or "opencv": see docs/NUMERICS.md */
   double rescale;     /* side of the crop relative to the box, default 2.0 */
+  /* Since ABI version 2. */
+  const char* cache; /* folder that keeps prepared weights, so that the next start takes milliseconds; "": the
+                        one of the sinew program ($SINEW_CACHE, else $XDG_CACHE_HOME/sinew, else
+                        ~/.cache/sinew); default: nothing is kept */
 } sinew_hands_options;
 
 /* In pixels of the frame; x2 and y2 exclusive. */

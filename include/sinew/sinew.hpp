@@ -33,10 +33,12 @@ using Box = sinew_box;    // in pixels of the frame: x1, y1, x2, y2 (exclusive),
 using Hand = sinew_hand;  // rotmat, betas, cam, cam_t_full, joints: see sinew.h for shapes and units
 
 struct HandsOptions {
-  std::string policy;           // "f32", "bf16"; empty: the fastest that meets its accuracy bar
+  std::string policy;           // "f32", "bf16", "bfp8"; empty: the fastest that meets its accuracy bar
   int threads = 0;              // including the caller's; 0: as many as this process has CPUs
   std::string crop = "pillow";  // or "opencv"
   double rescale = 2.0;         // side of the crop relative to the box
+  bool keep = false;            // prepared weights, so that the next start takes milliseconds
+  std::string cache;            // where; empty: where the sinew program keeps them
 };
 
 /// An opened hand model: a picture and the box of a hand in, pose, shape and camera out. Used by one thread
@@ -55,6 +57,7 @@ class Hands {
     c.threads = options.threads;
     c.crop = options.crop.c_str();
     c.rescale = options.rescale;
+    c.cache = options.keep ? options.cache.c_str() : nullptr;
     sinew_hands* opened = nullptr;
     check(sinew_hands_open(model_path.c_str(), &c, &opened));
     hands_.reset(opened);

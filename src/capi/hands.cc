@@ -12,6 +12,7 @@
 #include "capi/guard.h"
 #include "capi/struct_size.h"
 #include "hand/pipeline.h"
+#include "plan/cache.h"
 #include "runtime/runtime.h"
 #include "sinew/sinew.h"
 
@@ -36,9 +37,11 @@ RuntimeOptions runtime_options(const sinew_hands_options& given) {
   RuntimeOptions options;
   if (given.policy != nullptr) {
     options.policy = parse_policy(given.policy);
-    if (!options.policy) throw fail(ErrorCode::kUsage, "policy {}: expected f32 or bf16", given.policy);
+    if (!options.policy) throw fail(ErrorCode::kUsage, "policy {}: expected f32, bf16 or bfp8", given.policy);
   }
   options.threads = given.threads;
+  // This is an edge: here the environment may be read.
+  if (given.cache != nullptr) options.cache.root = *given.cache == '\0' ? cache_root() : given.cache;
   return options;
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "hand/pipeline.h"
 #include "io/test_folder.h"
 #include "models/hamer/synth.h"
+#include "plan/cache.h"
 #include "runtime/runtime.h"
 #include "sinew/sinew.h"
 
@@ -115,6 +117,31 @@ class CAbiHands : public testing::Test {
 
   Opened hands_;
 };
+
+TEST(CAbi, KeepsPreparedWeightsWhereItIsTold) {
+  const TestFolder folder;
+  const std::string cache = folder.file("cache");
+  sinew_hands_options options = f32_options();
+  const auto hand_of = [&] {
+    sinew_hands* opened = nullptr;
+    EXPECT_EQ(sinew_hands_open(capi::test_model().c_str(), &options, &opened), SINEW_OK) << sinew_last_error();
+    const Opened hands(opened);
+    const Image frame = gradient_frame(160, 120);
+    sinew_hand hand = {};
+    hand.struct_size = sizeof(hand);
+    EXPECT_EQ(sinew_hands_run(opened, frame.rgb.data(), frame.width, frame.height, 0, &kBox, &hand), SINEW_OK);
+    return std::vector<float>(&hand.rotmat[0][0][0], &hand.rotmat[0][0][0] + 144);
+  };
+  const std::vector<float> uncached = hand_of();
+  options.cache = cache.c_str();
+  EXPECT_EQ(hand_of(), uncached);
+  EXPECT_EQ(list_tiers(cache).size(), 2U);
+  EXPECT_EQ(hand_of(), uncached);
+  // A program of the first ABI version has no such field.
+  options.cache = nullptr;
+  options.struct_size = offsetof(sinew_hands_options, cache);
+  EXPECT_EQ(hand_of(), uncached);
+}
 
 TEST_F(CAbiHands, GivesWhatThePipelineGives) {
   RuntimeOptions options;

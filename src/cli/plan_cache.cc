@@ -37,11 +37,6 @@ struct PruneOptions : Options {
 
 std::string size_text(std::uint64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
 
-/// "1 plan", "3 plans".
-std::string count_text(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 std::uint64_t bytes_of(const std::vector<TierInfo>& tiers) {
   std::uint64_t sum = 0;
   for (const TierInfo& tier : tiers) sum += tier.bytes;
@@ -140,7 +135,7 @@ std::string digest_of_files(const std::vector<std::string>& files, const std::st
     const std::uintmax_t size = std::filesystem::file_size(file, gone);
     if (!gone) bytes += size;
   }
-  Progress progress("reading the model", bytes, ProgressUnit::kBytes);
+  Progress progress("reading checkpoint", bytes, ProgressUnit::kBytes);
   return content_digest(files, root, false, [&](std::uint64_t more) { progress.advance(more); }).hex();
 }
 
@@ -163,15 +158,17 @@ Cache open_cache(const Options& options) {
   return cache;
 }
 
-std::string place_text(const Cache& cache, const Options& options) {
-  const std::string root = printable(cache.root);
-  return options.model ? fmt::format("{} of {}", root, printable(*options.model)) : root;
+/// "1 plan", "3 plans of MODEL".
+std::string plans_text(std::size_t count, const Options& options) {
+  const std::string plans = fmt::format("{} plan{}", count, count == 1 ? "" : "s");
+  return options.model ? fmt::format("{} of {}", plans, printable(*options.model)) : plans;
 }
 
-std::string nothing_text(const Cache& cache, const Options& options) {
+void print_nothing(const Cache& cache, const Options& options) {
   std::error_code ignored;
   const bool missing = !std::filesystem::exists(cache.root, ignored);
-  return fmt::format("no plans in {}{}\n", place_text(cache, options), missing ? ": no such folder" : "");
+  fmt::print("{} in {}{}\n", plans_text(0, options), printable(cache.root),
+             missing ? ": no such folder" : "");
 }
 
 // -- list
@@ -188,14 +185,14 @@ int list(const Options& options) {
     return 0;
   }
   if (cache.tiers.empty()) {
-    fmt::print("{}", nothing_text(cache, options));
+    print_nothing(cache, options);
     return 0;
   }
   std::vector<std::vector<std::string>> rows;
   rows.reserve(cache.tiers.size());
   for (const TierInfo& tier : cache.tiers) rows.push_back(row_of(tier));
-  fmt::print("{}\n{}, {} in {}\n", render_table(kColumns, rows), count_text(cache.tiers.size(), "plan"),
-             size_text(bytes), place_text(cache, options));
+  fmt::print("{}\n{}, {} in {}\n", render_table(kColumns, rows), plans_text(cache.tiers.size(), options),
+             size_text(bytes), printable(cache.root));
   return 0;
 }
 
@@ -248,9 +245,9 @@ void print_verified(const Cache& cache, const Options& options, const Verified& 
   }
   std::uint64_t bytes = 0;
   for (const TierCheck& check : verified.checks) bytes += check.tier.complete ? check.tier.bytes : 0;
-  fmt::print("{} in {}: {} whole, {} cold, {} damaged; {} read\n", count_text(verified.checks.size(), "plan"),
-             place_text(cache, options), verified.count("whole"), verified.count("cold"),
-             verified.count("damaged"), size_text(bytes));
+  fmt::print("{} in {}: {} whole, {} cold, {} damaged; {} read\n",
+             plans_text(verified.checks.size(), options), printable(cache.root), verified.count("whole"),
+             verified.count("cold"), verified.count("damaged"), size_text(bytes));
   if (verified.count("damaged") == 0) return;
   fmt::print("the next start makes damaged tensors again; or run: sinew plan build {}\n",
              printable(options.model.value_or("MODEL")));
@@ -271,7 +268,7 @@ int verify(const Options& options) {
   if (options.json) {
     print_verified_json(cache, verified);
   } else if (cache.tiers.empty()) {
-    fmt::print("{}", nothing_text(cache, options));
+    print_nothing(cache, options);
   } else {
     print_verified(cache, options, verified);
   }
@@ -321,9 +318,10 @@ void print_pruned(const Cache& cache, const PruneOptions& options, const PruneRe
   for (const auto& [tier, reason] : result.failed) add("failed", tier);
   if (!rows.empty()) fmt::print("{}\n", render_table(columns, rows));
   fmt::print("{} {}, {} in {}", options.dry_run ? "would remove" : "removed",
-             count_text(result.removed.size(), "plan"), size_text(bytes_of(result.removed)),
-             place_text(cache, options));
-  if (!result.in_use.empty()) fmt::print("; {} in use stays", count_text(result.in_use.size(), "plan"));
+             plans_text(result.removed.size(), options), size_text(bytes_of(result.removed)),
+             printable(cache.root));
+  if (!result.in_use.empty())
+    fmt::print("; {} in use stay{}", result.in_use.size(), result.in_use.size() == 1 ? "s" : "");
   if (!result.failed.empty()) fmt::print("; {} failed", result.failed.size());
   fmt::print("\n");
 }

@@ -70,6 +70,15 @@ std::string other_format(const std::string& marker, const std::string& manifest)
   return manifest.find(fmt::format("\"format\": \"{}\"", format)) == std::string::npos ? "" : format;
 }
 
+/// What a manifest's text says, or what is wrong with it.
+std::pair<std::optional<Manifest>, std::string> parsed(const std::string& text) {
+  try {
+    return {parse_manifest(text, "manifest"), ""};
+  } catch (const Error& error) {
+    return {std::nullopt, error.what()};
+  }
+}
+
 /// Says of a tier without a good head why that is.
 void explain(TierHead head, TierInfo& out) {
   out.why_empty = std::move(head.why);
@@ -96,13 +105,15 @@ void explain(TierHead head, TierInfo& out) {
     }
   }
   if (!manifest) return;
-  try {
-    const Manifest said = parse_manifest(*manifest, manifest_path);
-    if (digest_of(said.identity).hex() != fs::path(out.folder).filename()) return;
-    out.identity = said.identity;
-    out.tensors = said.files.size();
-  } catch (const Error&) {  // then nobody knows whose it is
+  auto [said, wrong] = parsed(*manifest);
+  if (!said && out.damaged && marker && marker->size() == marker_text({}).size()) {
+    // Of the two that do not fit, it is this one; when both could be right, the marker stands for both.
+    out.why_empty = std::move(wrong);
+    out.wrong_path = manifest_path;
   }
+  if (!said || digest_of(said->identity).hex() != fs::path(out.folder).filename()) return;
+  out.identity = std::move(said->identity);
+  out.tensors = said->files.size();
 }
 
 TierInfo describe(const std::string& folder) {

@@ -189,8 +189,12 @@ TEST_F(CacheStateTest, WhatNoBuildLeavesIsDamaged) {
     EXPECT_TRUE(check.damages.front().key.name.empty()) << where;
   };
   overwrite(folder + "/manifest.json", manifest.substr(0, manifest.size() / 2));
-  expect_damaged(folder + "/.complete", "truncated manifest");
+  expect_damaged(folder + "/manifest.json", "truncated manifest");
   EXPECT_TRUE(info(folder).identity.empty());
+  std::string mixed = manifest;  // well-formed, and of another tier
+  mixed.replace(mixed.find("bf16"), 4, "mixd");
+  overwrite(folder + "/manifest.json", mixed);
+  expect_damaged(folder + "/.complete", "another manifest");
   std::filesystem::remove(folder + "/manifest.json");
   expect_damaged(folder + "/manifest.json", "no manifest");
   overwrite(folder + "/manifest.json", "{}");

@@ -23,7 +23,7 @@ Step refuse() {
           }};
 }
 Chain sum(std::vector<Chain> parts) {
-  return combined(std::move(parts), "sum", [](Operands operands) {
+  return combined(std::move(parts), "sum", [](const Operands& operands) {
     Tensor out(DType::kF64, Shape{1});
     for (const Tensor& operand : operands) {
       for (const double value : operand.as<double>()) out.as<double>()[0] += value;

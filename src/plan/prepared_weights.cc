@@ -136,8 +136,11 @@ void PreparedWeights::begin(Job& job, const std::vector<FormRequest>& requests, 
   for (const FormRequest& request : requests) {
     const TierKey key = key_of(request.name, request.form);
     job.keep.push_back(key);
-    if (!selected.contains(request.name) || (!options_.force && find(key, request.form.bytes) != nullptr))
+    if (!selected.contains(request.name)) continue;
+    if (!options_.force && find(key, request.form.bytes) != nullptr) {
+      count(key, request.form.bytes, statistics_.warm);
       continue;
+    }
     job.missing.push_back(&request);
     job.bytes += request.form.bytes;
     host_names.insert(request.name);
@@ -162,8 +165,7 @@ void PreparedWeights::write(const Job& job) {
       device_tier_->put(
           key, {DType::kU8, {static_cast<std::int64_t>(request->form.bytes)}, made.data()});
     }
-    made_.insert(key);
-    ++statistics_.cold;
+    count(key, request->form.bytes, statistics_.cold);
     if (observer_.advance) observer_.advance(request->form.bytes);
   }
   for (const std::string& name : job.host_only) {
@@ -177,6 +179,13 @@ void PreparedWeights::write(const Job& job) {
   host_->end_keeping();
   const Clocked clocked(statistics_.write_s);
   if (!job.missing.empty()) device_tier_->finish(job.keep);
+}
+
+/// Each form counts once, as it was met first.
+void PreparedWeights::count(const TierKey& key, std::size_t bytes, std::size_t& sum) {
+  if (!counted_.insert(key).second) return;
+  ++sum;
+  statistics_.device_bytes += bytes;
 }
 
 TensorView PreparedWeights::load(const std::string& name, DType dtype, const Shape& shape) {
@@ -213,7 +222,7 @@ ResidentBytes PreparedWeights::resident(const std::string& name, DType dtype, co
   const TierKey key = key_of(name, form);
   ResidentBytes data = find(key, form.bytes);
   if (data != nullptr) {
-    if (!made_.contains(key)) ++statistics_.warm;
+    count(key, form.bytes, statistics_.warm);
     if (options_.prefault) {
       const Clocked clocked(statistics_.prefault_s);
       device_tier_->prefault(key);
@@ -221,10 +230,9 @@ ResidentBytes PreparedWeights::resident(const std::string& name, DType dtype, co
   } else {
     const auto made = std::make_shared<AlignedBuffer>(make({name, dtype, shape, form, make_form}));
     data = ResidentBytes(made, made->data());
-    ++statistics_.cold;
+    count(key, form.bytes, statistics_.cold);
     if (may_keep_) lacking_.push_back({key, data, form.bytes});
   }
-  statistics_.device_bytes += form.bytes;
   residency_->add(name, form, data);
   return data;
 }

@@ -91,6 +91,7 @@ class PreparedWeights final : public WeightSource {
   /// Null when the tier has no such file, or not whole.
   ResidentBytes find(const TierKey& key, std::size_t bytes);
   AlignedBuffer make(const FormRequest& request);
+  void count(const TierKey& key, std::size_t bytes, std::size_t& sum);
   void repair();
   void repair_host();
 
@@ -105,7 +106,7 @@ class PreparedWeights final : public WeightSource {
   std::shared_ptr<Residency> residency_;
   bool ignore_tiers_ = false;  // forced, and not built yet
   bool may_keep_ = false;
-  std::set<TierKey> made_;
+  std::set<TierKey> counted_;  // in the statistics
   std::vector<Lacking> lacking_;
 };
 

@@ -45,15 +45,6 @@ void round_to_bf16(std::span<const double> values, BF16* out) {
   if (doubtful != 0) convert_into(TensorView(DType::kF64, shape, values.data()), DType::kBF16, out);
 }
 
-/// Exact, but denormals become 0. A mask, because g++ 12 vectorises no choice between two values here.
-void widen_bf16(std::span<const BF16> values, double* out) {
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto bits = static_cast<std::uint32_t>(values[i].bits);
-    const std::uint32_t normal = 0U - static_cast<std::uint32_t>((bits & 0x7f80U) != 0);
-    out[i] = std::bit_cast<float>((bits & normal) << 16);
-  }
-}
-
 /// Quantises a matrix piece by piece: as many rows as a tile has columns (two blocks), and as many columns as
 /// keep the buffers (two of 16 KiB) and the piece itself (64 KiB of f64) in L2.
 class Bfp8Pieces {
@@ -96,8 +87,10 @@ class Bfp8Pieces {
     for (std::int64_t r = 0; r < rows_; ++r) {
       for (std::int64_t c = 0; c < columns_; ++c) straight_[r * kColumns + c] = turned_[c * kRows + r];
     }
-    for (std::int64_t r = 0; r < rows_; ++r)
-      widen_bf16(std::span(straight_).subspan(r * kColumns, columns_), piece + r * matrix_.columns);
+    for (std::int64_t r = 0; r < rows_; ++r) {
+      const BF16* from = &straight_[static_cast<std::size_t>(r * kColumns)];
+      std::transform(from, from + columns_, piece + r * matrix_.columns, [](BF16 v) { return to_f32(v); });
+    }
   }
 
   [[noreturn]] void refuse(std::int64_t first_row, std::int64_t first_column) const {

@@ -14,8 +14,8 @@ namespace sinew::transforms {
 ///
 /// With e the exponent of a block's largest bf16 value b: |b - q| <= 2^(e-7), so |x - q| <= 2^(e-7) +
 /// 2^(e-8). (A magnitude's unit is 2^(e-6); bf16 has no value in the zone of 2.6 where saturation costs more
-/// than half of it.) Below e = -120 the format's small numbers would be denormals, which do not survive
-/// packing: they become 0, which adds at most 2^-126.
+/// than half of it.) Denormals count as zero, which costs up to 2^-126 where that is more, that is for e <
+/// -119; no result is one.
 ///
 /// Throws Error (kMismatch): not a matrix; an element that is not finite in bf16, with its place and value.
 Step quantise_bfp8();

@@ -223,7 +223,8 @@ Step transpose() {
 }
 
 Step reshape(const Shape& shape) {
-  return {fmt::format("reshape {}", to_string(shape)), [shape](const Tensor& tensor) {
+  return {fmt::format("reshape {}", to_string(shape)), [shape](Tensor tensor) {
+            if (tensor.shape() == shape) return tensor;
             if (tensor.shape().count() != shape.count()) {
               throw fail(ErrorCode::kMismatch, "the tensor is {} of {} elements; expected {}",
                          to_string(tensor.shape()), tensor.shape().count(), shape.count());

@@ -102,6 +102,12 @@ struct TensorView {
   }
 };
 
+/// Frees the memory of an AlignedBuffer.
+struct FreeAligned {
+  std::size_t mapped = 0;  // bytes, where the memory is the system's and not the heap's
+  void operator()(std::byte* p) const;
+};
+
 /// Memory on a 64-byte boundary (one cache line, one AVX-512 register), zero-filled.
 class AlignedBuffer {
  public:
@@ -114,10 +120,7 @@ class AlignedBuffer {
   std::size_t size() const { return size_; }
 
  private:
-  struct Free {
-    void operator()(std::byte* p) const;
-  };
-  std::unique_ptr<std::byte, Free> data_;
+  std::unique_ptr<std::byte, FreeAligned> data_;
   std::size_t size_ = 0;
 };
 

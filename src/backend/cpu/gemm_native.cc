@@ -84,6 +84,8 @@ class NativeGemm final : public Gemm {
         cut_(cut_for(shape, form_.panels(), kernels, threads)),
         threads_(threads) {
     steps_ = form_.kind == PanelKind::kF32 ? shape.k : method_.pairs ? form_.pairs() : 2 * form_.pairs();
+    // What is expanded for several panels is to stay in the first-level cache as well.
+    block_steps_ = method_.expand == nullptr ? kBlockSteps : kBlockSteps / kPanelGroups[cut_.group];
   }
 
   ScratchSize scratch() const override {
@@ -106,7 +108,6 @@ class NativeGemm final : public Gemm {
   std::int64_t most_panels() const {
     return std::min<std::int64_t>(kPanelGroups[cut_.group], form_.panels());
   }
-  std::int64_t block_steps() const { return std::min(steps_, kBlockSteps); }
   std::int64_t sums_bytes() const {
     const std::int64_t most = kernels_.most_rows[cut_.group];
     const std::int64_t rows = std::min(shape_.m, (cut_.tiles / cut_.row_blocks + 1) * most);
@@ -114,7 +115,7 @@ class NativeGemm final : public Gemm {
   }
   std::int64_t expanded_bytes() const {
     if (method_.expand == nullptr) return 0;
-    return most_panels() * round_up(block_steps() * form_.width() * kWord, kAlignment);
+    return most_panels() * block_steps_ * form_.width() * kWord;
   }
   /// Bytes from a panel's start to step `step` of its k.
   std::int64_t panel_offset(std::int64_t step) const {
@@ -162,7 +163,7 @@ class NativeGemm final : public Gemm {
     const std::int64_t rows = first_row(part.last_tile) - row;
     const std::int64_t width = kPanelGroups[part.group] * form_.width();
     std::memset(part.sums, 0, static_cast<std::size_t>(rows * width * kWord));
-    for (std::int64_t step = 0; step < steps_; step += kBlockSteps) multiply_steps(part, step);
+    for (std::int64_t step = 0; step < steps_; step += block_steps_) multiply_steps(part, step);
     const std::int64_t column = part.panel * form_.width();
     const std::int64_t at = row * shape_.n + column;
     FinishRows finish;
@@ -178,9 +179,9 @@ class NativeGemm final : public Gemm {
     shape_.out == DType::kF32 ? kernels_.finish_f32(finish) : kernels_.finish_bf16(finish);
   }
 
-  /// kBlockSteps steps, or what is left, of all rows of a part.
+  /// block_steps_ steps, or what is left, of all rows of a part.
   void multiply_steps(const Part& part, std::int64_t step) const noexcept {
-    const std::int64_t count = std::min(kBlockSteps, steps_ - step);
+    const std::int64_t count = std::min(block_steps_, steps_ - step);
     const std::byte* packed = operands_.weight + part.panel * form_.panel_bytes() + panel_offset(step);
     ProductTile tile;
     tile.panel = packed;
@@ -188,17 +189,17 @@ class NativeGemm final : public Gemm {
     tile.steps = count;
     if (method_.expand != nullptr) {
       tile.panel = part.expanded;
-      tile.panel_stride = round_up(block_steps() * form_.width() * kWord, kAlignment);
+      tile.panel_stride = block_steps_ * form_.width() * kWord;
       for (int p = 0; p < kPanelGroups[part.group]; ++p) {
         method_.expand(packed + p * form_.panel_bytes(), method_.pairs ? count : count / 2,
                        part.expanded + p * tile.panel_stride);
       }
     }
     // Meanwhile each tile fetches its share of the weights that this thread wants next.
-    const std::int64_t next_bytes = panel_offset(kBlockSteps);
+    const std::int64_t next_bytes = panel_offset(block_steps_);
     const std::int64_t tiles = part.last_tile - part.first_tile;
     tile.next_stride = form_.panel_bytes();
-    tile.next_bytes = (next_bytes / tiles + kBlockSteps - 1) / kBlockSteps;
+    tile.next_bytes = (next_bytes / tiles + block_steps_ - 1) / block_steps_;
     const std::byte* next = packed + next_bytes;
     if (step + count == steps_)
       next = packed - panel_offset(step) + form_.panel_bytes() * kPanelGroups[part.group] * threads_;
@@ -219,7 +220,8 @@ class NativeGemm final : public Gemm {
   Method method_;
   Cut cut_;
   std::int64_t threads_;
-  std::int64_t steps_ = 0;
+  std::int64_t steps_ = 0;        // of the whole k
+  std::int64_t block_steps_ = 0;  // of a block of it
   Scratch scratch_;
 };
 

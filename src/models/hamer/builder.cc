@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "plan/quantise.h"
+#include "plan/transforms.h"
 #include "program/columns.h"
 #include "program/elementwise.h"
 #include "program/norm.h"
@@ -30,13 +32,24 @@ DType Builder::stored_product_dtype(const std::string& source) const {
 }
 
 ValueId Builder::weight(PlanEntry entry) {
-  const ValueId id = ops_.shared_weight(entry.name, entry.dtype, entry.shape);
+  const ValueId id = ops_.shared_weight(entry.name, entry.dtype, entry.shape, entry.storage);
   plan_.add(std::move(entry));
   return id;
 }
 
 ValueId Builder::product_weight(const std::string& category, const std::string& source, const Shape& shape) {
-  return weight({source, category, stored_product_dtype(source), shape, {source}, {}});
+  return product_weight({source, category, stored_product_dtype(source), shape, {source}, {}});
+}
+
+ValueId Builder::product_weight(PlanEntry entry) {
+  entry.storage = product_storage(options_.policy);
+  if (entry.storage == WeightStorage::kBfp8) {
+    const transforms::Chain exact =
+        entry.transform ? transforms::Chain(entry.sources, entry.transform.name(), entry.transform)
+                        : transforms::source(entry.sources.at(0));
+    entry.transform = exact | transforms::reshape(entry.shape) | transforms::quantise_bfp8();
+  }
+  return weight(std::move(entry));
 }
 
 ValueId Builder::stream_weight(const std::string& category, const std::string& source, const Shape& shape) {

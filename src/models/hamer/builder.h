@@ -25,6 +25,8 @@ class Builder {
 
   /// A checkpoint tensor as an operand of products, reshaped to `shape`.
   ValueId product_weight(const std::string& category, const std::string& source, const Shape& shape);
+  /// A matrix made by a transform, as an operand of products: kept as the policy has it.
+  ValueId product_weight(PlanEntry entry);
   /// A checkpoint tensor in the stream's type: biases, norms.
   ValueId stream_weight(const std::string& category, const std::string& source, const Shape& shape);
   /// A plan tensor made by a transform.

@@ -51,7 +51,7 @@ class Fused {
                                               "backbone.patch_embed.proj.bias", "backbone.pos_embed"};
     Linear op;
     op.x = columns.out;
-    op.weight = b_.made_weight({"patch.weight",
+    op.weight = b_.product_weight({"patch.weight",
                                 "patch",
                                 b_.product(),
                                 {c_.embed, 3 * kPatch * kPatch},
@@ -118,7 +118,7 @@ class Fused {
     for (std::int64_t j = 0; j < c_.head_depth; ++j) sources.push_back(layer_prefix(j) + "1.fn.to_kv.weight");
     Linear op;
     op.x = features;
-    op.weight = b_.made_weight({"head.kv.weight",
+    op.weight = b_.product_weight({"head.kv.weight",
                                 "head",
                                 b_.product(),
                                 {c_.head_depth * pair, c_.embed},
@@ -159,7 +159,7 @@ class Fused {
     const std::string to_qkv = source + "0.fn.to_qkv.weight";
     Linear to_value;
     to_value.x = norm;
-    to_value.weight = b_.made_weight({stage + "to_v.weight",
+    to_value.weight = b_.product_weight({stage + "to_v.weight",
                                       "head",
                                       b_.product(),
                                       {c_.head_inner, c_.head_dim},
