@@ -26,7 +26,7 @@ asan fuzz: export ASAN_SYMBOLIZER_PATH ?= $(shell command -v addr2line)
 asan fuzz: export ASAN_OPTIONS ?= strict_string_checks=1
 asan fuzz: export UBSAN_OPTIONS ?= print_stacktrace=1
 
-.PHONY: help setup assets build test asan fuzz lint format bench demo install clean
+.PHONY: help setup assets build test asan tsan fuzz lint format bench demo install clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -54,6 +54,11 @@ test: build/release/build.ninja assets ## build everything and run every test
 asan: build/asan/build.ninja assets ## the unit tests with clang, AddressSanitizer and UBSan
 	@$(call build,asan)
 	@ctest --preset asan -L unit -j $(JOBS)
+
+tsan: build/tsan/build.ninja ## threads that share something, with clang and ThreadSanitizer
+	@$(call build,tsan,threads_test)
+	@build/tsan/threads_test --gtest_brief=1 \
+	  --gtest_filter='ThreadPool.*:TierLock.ThreadsTakeTurns:TierConcurrency.Threads*:*AtOnce*'
 
 fuzz: build/fuzz/build.ninja ## each fuzz target for FUZZ_SECONDS (5) on its seeds
 	@$(call build,fuzz,fuzz_targets)

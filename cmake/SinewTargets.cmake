@@ -45,6 +45,14 @@ if(SINEW_BUILD_TESTS AND TARGET sinew AND NOT SINEW_SANITIZE)
   set_tests_properties(assets.setup PROPERTIES LABELS cross TIMEOUT 300)
 endif()
 
+# Threads that share one thing, for ThreadSanitizer (make tsan): what it says of forks and of libgomp is of no use.
+if(SINEW_BUILD_TESTS)
+  add_executable(threads_test EXCLUDE_FROM_ALL src/base/thread_pool_test.cc src/plan/lock_test.cc
+                                               src/plan/prepared_weights_test.cc src/plan/tier_concurrency_test.cc)
+  sinew_link(threads_test sinew_plan)
+  target_link_libraries(threads_test PRIVATE GTest::gmock_main)
+endif()
+
 # bench/<name>.cc becomes build/<preset>/bench/<name>; benchmark_main is the main() of those that have none.
 if(SINEW_BUILD_BENCH)
   add_custom_target(benchmarks)

@@ -192,7 +192,9 @@ TEST_F(CacheStateTest, WhatNoBuildLeavesIsDamaged) {
   expect_damaged(folder + "/manifest.json", "truncated manifest");
   EXPECT_TRUE(info(folder).identity.empty());
   std::string mixed = manifest;  // well-formed, and of another tier
-  mixed.replace(mixed.find("bf16"), 4, "mixd");
+  const std::string policy = "\"policy\": \"bf16\"";
+  ASSERT_NE(mixed.find(policy), std::string::npos);
+  mixed.replace(mixed.find(policy), policy.size(), "\"policy\": \"mixd\"");
   overwrite(folder + "/manifest.json", mixed);
   expect_damaged(folder + "/.complete", "another manifest");
   std::filesystem::remove(folder + "/manifest.json");
