@@ -1,8 +1,8 @@
 // Products of HaMeR's shapes (M x K x N) with cold weights: more copies of the packed weight than the caches
 // hold are taken in turn, as a network would. `gflops` is the median over all runs; `of_peak` its share of a
 // loop of f32 multiply-adds (or bf16 dot products, where the kernel uses those) that touches nothing but
-// registers, timed between the runs; `gb_s` the packed bytes a second. Own kernels of each instruction set
-// beside oneDNN's.
+// registers, timed between the runs; `gb_s` the packed bytes a second; `best` and `best_of_peak` are the
+// fastest run and loop, for machines with other work. Own kernels of each instruction set beside oneDNN's.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <immintrin.h>

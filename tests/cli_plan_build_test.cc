@@ -78,7 +78,8 @@ TEST_F(CliPlanBuild, ADamagedFileIsNamedAndMadeAgain) {
   file.seekg(-1, std::ios::end);
   const char last = static_cast<char>(file.get() ^ 4);
   file.seekp(-1, std::ios::end);
-  file.put(last).close();
+  file.put(last);
+  file.close();
   const Json partial = start();
   EXPECT_EQ(partial.at("path"), "partial");
   EXPECT_EQ(partial.at("n_damaged"), 1);

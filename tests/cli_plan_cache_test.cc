@@ -58,10 +58,13 @@ class CliPlanCache : public testing::Test {
 
   /// A tier of four tensors that was built and used `days` ago.
   std::string make(const Identity& identity, int days = 0) {
-    Tier tier(folder_of(identity), identity);
-    build(tier, test_tensors(1));
+    const std::string folder = folder_of(identity);
+    {
+      Tier tier(folder, identity);
+      build(tier, test_tensors(1));
+    }
     age(identity, days);
-    return tier.folder();
+    return folder;
   }
   void age(const Identity& identity, int days) const {
     timespec then{};

@@ -115,7 +115,9 @@ TEST(PreparedSession, TheReferenceKeepsPlanTensorsOnly) {
   options.cache.root = cache;
   const HamerRuntime first = open_hamer(tiny_model(), options);
   EXPECT_EQ(first.statistics.device_folder, "");
+  EXPECT_EQ(first.statistics.path, LoadPath::kCold);
   const HamerRuntime second = open_hamer(tiny_model(), options);
+  EXPECT_EQ(second.statistics.path, LoadPath::kWarm);
   EXPECT_EQ(second.statistics.host_cold, 0U) << summary(second.statistics);
   EXPECT_GT(second.statistics.host_warm, 0U);
 }

@@ -148,14 +148,7 @@ TierInfo describe(const std::string& folder) {
 
 /// Reads a tier without noting a use: a cache that is verified every night would else never grow old.
 std::vector<Damage> read_unnoted(const TierInfo& info, const ByteProgress& progress, FileLayer& files) {
-  const std::string use = inside(info.folder, kUseFile);
-  struct stat before{};
-  const bool known = ::stat(use.c_str(), &before) == 0;
-  Tier tier(info.folder, info.identity, files);
-  // Best effort, as noting it is; another's use within these microseconds is lost.
-  const timespec times[2] = {before.st_atim, before.st_mtim};
-  if (known) ::utimensat(AT_FDCWD, use.c_str(), times, 0);
-  return tier.verify(progress);
+  return Tier(info.folder, info.identity, files, TierUse::kUnnoted).verify(progress);
 }
 
 /// Locks of tiers that are gone.

@@ -68,8 +68,10 @@ class CacheTest : public ::testing::Test {
   std::string make(const std::string& policy, int days) {
     const Identity identity = {{"policy", policy}};
     const std::string folder = tier_folder(root_, identity);
-    Tier tier(folder, identity, files_);
-    build(tier, test_tensors(1));
+    {
+      Tier tier(folder, identity, files_);
+      build(tier, test_tensors(1));
+    }
     age(folder, days);
     return folder;
   }
@@ -132,8 +134,14 @@ TEST_F(CacheTest, ListsWhatIsThere) {
       EXPECT_EQ(days(tier.last_used), 0) << "the use was not noted";
       EXPECT_EQ(days(tier.built), 3);
     }
+    age(old, 3);
   }
-  for (const TierInfo& tier : list_tiers(root_)) EXPECT_FALSE(tier.in_use) << tier.folder;
+  for (const TierInfo& tier : list_tiers(root_)) {
+    EXPECT_FALSE(tier.in_use) << tier.folder;
+    if (tier.folder == old) {
+      EXPECT_EQ(days(tier.last_used), 0) << "the end of the use was not noted";
+    }
+  }
 }
 
 /// What list_tiers says of one folder.

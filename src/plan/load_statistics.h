@@ -24,7 +24,7 @@ struct LoadStatistics {
   std::string not_kept;  // why what was made is not in the cache; empty when it is, or nothing was made
   std::string host_folder, device_folder;  // of the two tiers; empty where there is none
 
-  std::size_t warm = 0, cold = 0;            // forms of weights that were found, that were made
+  std::size_t warm = 0, cold = 0;            // forms of weights that were found, that were made (and kept)
   std::size_t host_warm = 0, host_cold = 0;  // plan tensors for them that were found, that were made
   std::size_t in_place = 0;                  // and that the checkpoint holds as the plan wants them
   std::size_t damaged = 0;                   // files that were there but not whole

@@ -72,12 +72,12 @@ void PreparedWeights::open_tiers(const PlanOrigin& origin, const Identity& devic
   host_identity_["tier"] = "host";
   host_tier_ = open_tier(host_identity_);
   statistics_.host_folder = host_tier_->folder();
+  may_keep_ = !host_tier_->read_only();
   if (device.empty()) return;
   device_identity_.insert(device.begin(), device.end());
   device_identity_["tier"] = "device";
   device_tier_ = open_tier(device_identity_);
   statistics_.device_folder = device_tier_->folder();
-  may_keep_ = !device_tier_->read_only();
 }
 
 std::string PreparedWeights::digest(const std::vector<std::string>& paths) {
@@ -101,7 +101,8 @@ std::shared_ptr<Tier> PreparedWeights::open_tier(const Identity& identity) {
 }
 
 bool PreparedWeights::wants_build() const {
-  return may_keep_ && (ignore_tiers_ || !device_tier_->complete());
+  const Tier* last = device_tier_ != nullptr ? device_tier_.get() : host_tier_.get();
+  return may_keep_ && (ignore_tiers_ || !last->complete());
 }
 
 void PreparedWeights::build(const std::vector<FormRequest>& requests, const PlanFilter& filter) {
@@ -123,11 +124,11 @@ void PreparedWeights::build(const std::vector<FormRequest>& requests, const Plan
 void PreparedWeights::begin(Job& job, const std::vector<FormRequest>& requests, const PlanFilter& filter) {
   {
     const Clocked clocked(statistics_.wait_s);
-    job.device_lock = TierLock::acquire(lock_path(device_tier_->folder()));
+    if (device_tier_ != nullptr) job.device_lock = TierLock::acquire(lock_path(device_tier_->folder()));
     job.host_lock = TierLock::acquire(lock_path(host_tier_->folder()));
   }
   // Another process may have been at it meanwhile.
-  device_tier_ = open_tier(device_identity_);
+  if (device_tier_ != nullptr) device_tier_ = open_tier(device_identity_);
   host_tier_ = open_tier(host_identity_);
   host_->begin_keeping(host_tier_, options_.force);
   std::set<std::string> selected;
@@ -136,7 +137,7 @@ void PreparedWeights::begin(Job& job, const std::vector<FormRequest>& requests, 
   for (const FormRequest& request : requests) {
     const TierKey key = key_of(request.name, request.form);
     job.keep.push_back(key);
-    if (!selected.contains(request.name)) continue;
+    if (device_tier_ == nullptr || !selected.contains(request.name)) continue;
     if (!options_.force && find(key, request.form.bytes) != nullptr) {
       count(key, request.form.bytes, statistics_.warm);
       continue;
@@ -146,13 +147,13 @@ void PreparedWeights::begin(Job& job, const std::vector<FormRequest>& requests, 
     host_names.insert(request.name);
   }
   for (const std::string& name : selected) {
-    if (plan_.entries().at(name).residence != Residence::kHost) continue;
+    if (device_tier_ != nullptr && plan_.entries().at(name).residence != Residence::kHost) continue;
     job.host_only.push_back(name);
     host_names.insert(name);
   }
   std::uint64_t host_bytes = 0;
   for (const std::string& name : host_names) host_bytes += host_->bytes_to_write(name, options_.force);
-  require_space(files_, device_tier_->folder(), job.bytes + host_bytes);
+  require_space(files_, host_tier_->folder(), job.bytes + host_bytes);
 }
 
 void PreparedWeights::write(const Job& job) {
@@ -174,7 +175,7 @@ void PreparedWeights::write(const Job& job) {
     host_->release(name);
   }
   // Before they are forgotten with the files that had them.
-  statistics_.damaged += host_tier_->damages().size() + device_tier_->damages().size();
+  statistics_.damaged += damages();
   if (observer_.end) observer_.end();
   host_->end_keeping();
   const Clocked clocked(statistics_.write_s);
@@ -230,8 +231,13 @@ ResidentBytes PreparedWeights::resident(const std::string& name, DType dtype, co
   } else {
     const auto made = std::make_shared<AlignedBuffer>(make({name, dtype, shape, form, make_form}));
     data = ResidentBytes(made, made->data());
-    count(key, form.bytes, statistics_.cold);
-    if (may_keep_) lacking_.push_back({key, data, form.bytes});
+    // Without a tier for them forms are made each time, and only plan tensors are found or not.
+    if (device_tier_ == nullptr) {
+      statistics_.device_bytes += form.bytes;
+    } else {
+      count(key, form.bytes, statistics_.cold);
+    }
+    if (may_keep_ && device_tier_ != nullptr) lacking_.push_back({key, data, form.bytes});
   }
   residency_->add(name, form, data);
   return data;
@@ -244,9 +250,7 @@ void PreparedWeights::finish() {
     residency_->add_host(name, view, std::move(owner));
     ++statistics_.host_tensors;
   }
-  for (const Tier* tier : {host_tier_.get(), device_tier_.get()}) {
-    if (tier != nullptr) statistics_.damaged += tier->damages().size();
-  }
+  statistics_.damaged += damages();
   if (!may_keep_) return;
   try {
     if (!lacking_.empty()) repair();
@@ -274,6 +278,14 @@ void PreparedWeights::repair() {
   tier.finish(keep);
 }
 
+std::size_t PreparedWeights::damages() const {
+  std::size_t sum = 0;
+  for (const Tier* tier : {host_tier_.get(), device_tier_.get()}) {
+    if (tier != nullptr) sum += tier->damages().size();
+  }
+  return sum;
+}
+
 /// Makes it once more rather than hold on to it from when it was made: this is rare, and the host's tensors
 /// may be as large as the model.
 void PreparedWeights::repair_host() {
@@ -291,17 +303,17 @@ void PreparedWeights::repair_host() {
 
 LoadStatistics PreparedWeights::statistics() const {
   LoadStatistics out = statistics_;
+  const bool has_device = device_tier_ != nullptr;
+  const std::size_t found = has_device ? out.warm : out.host_warm;
+  const std::size_t made = has_device ? out.cold : out.host_cold;
   if (options_.root.empty()) {
     out.path = LoadPath::kUncached;
-  } else if (out.cold == 0) {
-    out.path = LoadPath::kWarm;
+    out.not_kept = "no cache";
   } else {
-    out.path = out.warm == 0 ? LoadPath::kCold : LoadPath::kPartial;
+    out.path = made == 0 ? LoadPath::kWarm : found == 0 ? LoadPath::kCold : LoadPath::kPartial;
+    if (made > 0 && out.not_kept.empty() && host_tier_->read_only())
+      out.not_kept = options_.root + ": cannot be written to";
   }
-  if (out.cold == 0 || !out.not_kept.empty()) return out;
-  if (options_.root.empty()) out.not_kept = "no cache";
-  else if (device_tier_ == nullptr) out.not_kept = "this backend makes no forms worth keeping";
-  else if (device_tier_->read_only()) out.not_kept = device_tier_->folder() + ": cannot be written to";
   return out;
 }
 

@@ -48,7 +48,7 @@ inline constexpr std::string_view kTransformVersion = "1";
 class PreparedWeights final : public WeightSource {
  public:
   /// `plan` and `sources` must outlive the object; `device` is Backend::weight_identity(), when empty no
-  /// device tier is kept. Throws Error as content_digest().
+  /// device tier is kept, and found or made are plan tensors. Throws Error as content_digest().
   PreparedWeights(const Plan& plan, const Sources& sources, const PlanOrigin& origin, const Identity& device,
                   CacheOptions options, LoadObserver observer = {}, FileLayer& files = system_files());
   ~PreparedWeights() override;
@@ -94,6 +94,7 @@ class PreparedWeights final : public WeightSource {
   void count(const TierKey& key, std::size_t bytes, std::size_t& sum);
   void repair();
   void repair_host();
+  std::size_t damages() const;
 
   const Plan& plan_;
   CacheOptions options_;

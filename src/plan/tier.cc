@@ -77,7 +77,7 @@ void Tier::State::open() {
     entries.emplace_hint(entries.end(), key, std::make_shared<Entry>(file));
   }
   verified = load_remembered_digests(path(kVerifiedFile));
-  use.touch();
+  note_use();
 }
 
 std::string Tier::State::load(const TierKey& key, Entry& entry, bool check_always) {
@@ -160,12 +160,16 @@ bool Tier::State::store_verified() noexcept {
   }
 }
 
-Tier::Tier(const std::string& folder, const Identity& identity, FileLayer& files)
-    : state_(std::make_unique<State>(folder, identity, files)) {
+Tier::Tier(const std::string& folder, const Identity& identity, FileLayer& files, TierUse noting)
+    : state_(std::make_unique<State>(folder, identity, files, noting)) {
   state_->open();
 }
 
-Tier::~Tier() { state_->store_verified(); }
+Tier::~Tier() {
+  state_->store_verified();
+  // Again: a session may have used it for months.
+  if (state_->complete) state_->note_use();
+}
 
 bool Tier::complete() const {
   const std::scoped_lock lock(state_->mutex);

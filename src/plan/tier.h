@@ -28,6 +28,9 @@ struct Damage {
   std::string reason;  // "checksum is ..., expected ...", "12 bytes, expected 16", "no such file", ...
 };
 
+/// Whether opening and closing a tier counts as its use.
+enum class TierUse : std::uint8_t { kNoted, kUnnoted };
+
 /// Readers never block and never see a half-written state; one process writes at a time (TierLock), and opens
 /// the tier again once it has the lock. Opening reads manifest and marker only; a tier that is missing,
 /// unfinished, of another identity, unreadable or damaged in either counts as empty, never as an error.
@@ -37,7 +40,8 @@ struct Damage {
 class Tier {
  public:
   /// `folder` need not exist. `files` must outlive the tier.
-  Tier(const std::string& folder, const Identity& identity, FileLayer& files = system_files());
+  Tier(const std::string& folder, const Identity& identity, FileLayer& files = system_files(),
+       TierUse noting = TierUse::kNoted);
   ~Tier();
   Tier(const Tier&) = delete;
   Tier& operator=(const Tier&) = delete;

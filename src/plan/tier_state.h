@@ -41,12 +41,16 @@ struct Tier::Entry {
 };
 
 struct Tier::State {
-  State(const std::string& where, const Identity& who, FileLayer& layer)
-      : folder(where), identity(who), files(layer) {}
+  State(const std::string& where, const Identity& who, FileLayer& layer, TierUse noting)
+      : folder(where), identity(who), files(layer), is_use(noting == TierUse::kNoted) {}
 
   std::string path(std::string_view name) const { return folder + "/" + std::string(name); }
   std::string path(const TierKey& key) const { return path(file_name(key)); }
   void open();
+  /// The tier's last use is now.
+  void note_use() const {
+    if (is_use) use.touch();
+  }
 
   /// Maps and checks an entry; the caller holds its mutex. Empty, or what is wrong.
   std::string load(const TierKey& key, Entry& entry, bool check_always);
@@ -69,6 +73,7 @@ struct Tier::State {
   const std::string folder;
   const Identity identity;
   FileLayer& files;
+  const bool is_use;
   bool read_only = false;
 
   mutable std::mutex mutex;  // guards all that follows

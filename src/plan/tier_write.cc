@@ -141,7 +141,7 @@ void Tier::State::adopt(const Manifest& manifest, const Digest& manifest_digest)
   complete = true;
   rewriting = false;
   use = UseLock::share(path(kUseFile));
-  use.touch();
+  note_use();
 }
 
 }  // namespace sinew

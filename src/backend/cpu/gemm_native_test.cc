@@ -321,8 +321,7 @@ TEST_P(GemmNativeTest, PackingRefusesWhatBfp8CannotHold) {
       FAIL() << "packed " << bad.value;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::kMismatch);
-      // An infinity ruins its block: the first element of that is named.
-      EXPECT_THAT(error.what(), HasSubstr(std::isfinite(bad.value) ? bad.text : "element [32,3]"));
+      EXPECT_THAT(error.what(), HasSubstr(bad.text));
     }
   }
 }

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cmath>
 #include <cstring>
-#include <optional>
 
 #include "backend/cpu/gemm_kernels.h"
 #include "base/checked.h"
@@ -42,75 +42,87 @@ void pack_steps(const Columns<T>& from, std::int64_t width, std::int64_t togethe
 }
 
 constexpr int kNoNumber = 255;  // the exponent of infinity and NaN
-constexpr std::uint8_t kUnitOne =
-    133;  // of a block of zeros: a unit of 1, so that no subnormal is multiplied
+/// Of a block of zeros: a unit of 1, so that no subnormal is multiplied.
+constexpr std::uint8_t kUnitOne = 133;
 
 int exponent_of(BF16 value) { return value.bits >> 7 & 0xff; }
 
-/// The value in units of 2^(exponent - 133), or nothing when it is no whole number of them below 128.
-/// Subnormals are whole numbers of 2^-133, too.
-std::optional<int> code_of(BF16 value, int exponent) {
-  const int own = exponent_of(value);
-  const int significand = own == 0 ? 2 * (value.bits & 0x7f) : 0x80 | (value.bits & 0x7f);
-  const int shift = exponent - own + 1;  // the significand counts units of 2^(own - 134)
-  if (significand == 0) return 0;
-  if (shift < 1 || shift > 8 || (significand & ((1 << shift) - 1)) != 0) return std::nullopt;
-  return (value.bits & 0x8000) != 0 ? -(significand >> shift) : significand >> shift;
-}
-
-/// Sixteen columns (or the last few) at one k.
-struct CodedColumns {
-  std::uint8_t exponent = kUnitOne;
-  std::array<std::int8_t, kBlockSize> codes{};
+/// Sixteen columns (or the last few) at one k, zeros behind the last.
+struct Block16 {
+  std::array<BF16, kBlockSize> values{};
+  int largest = 0;  // exponent
+  bool zero = true;
 };
 
-CodedColumns code_columns(const Columns<BF16>& from, std::int64_t first, std::int64_t i) {
+Block16 read_block(const Columns<BF16>& from, std::int64_t first, std::int64_t i) {
+  Block16 block;
   const std::int64_t count = std::min<std::int64_t>(kBlockSize, from.count - first);
-  CodedColumns coded;
-  int largest = 0;
-  bool any = false;
+  int bits = 0;
   for (std::int64_t c = 0; c < count; ++c) {
     const BF16 value = from.at(first + c, i);
-    largest = std::max(largest, exponent_of(value));
-    any = any || (value.bits & 0x7fff) != 0;
+    block.values[static_cast<std::size_t>(c)] = value;
+    block.largest = std::max(block.largest, exponent_of(value));
+    bits |= value.bits & 0x7fff;
   }
-  if (!any) return coded;
-  for (std::int64_t c = 0; c < count; ++c) {
-    const BF16 value = from.at(first + c, i);
-    const std::optional<int> code = largest == kNoNumber ? std::nullopt : code_of(value, largest);
-    if (!code) {
-      throw fail(ErrorCode::kMismatch,
-                 "weight element [{},{}] = {} is not a bfp8_b value under its block's exponent {}; this "
-                 "storage keeps "
-                 "bfp8_b values only",
-                 from.first + first + c, i, to_f32(value), largest);
-    }
-    coded.codes[static_cast<std::size_t>(c)] = static_cast<std::int8_t>(*code);
-  }
-  coded.exponent = static_cast<std::uint8_t>(largest);
-  return coded;
+  block.zero = bits == 0;
+  return block;
 }
 
-/// A panel of `lanes` times two columns; of a word's four codes the first two are of the first half at k, k
-/// + 1.
+/// How many codes count to 1 under an exponent: no value under it has a code of 128 or more, and subnormals,
+/// too, are whole numbers of the smallest unit.
+double codes_in_one(int exponent) { return 1.0 / kBfp8Units[static_cast<std::size_t>(exponent)]; }
+
+/// Names the first value that has no code: an infinity or NaN, or no whole number of codes.
+Error no_bfp8_block(const Block16& block, std::int64_t column, std::int64_t i) {
+  const auto no_code = [&](BF16 value) {
+    if (block.largest == kNoNumber) return exponent_of(value) == kNoNumber;
+    const double codes = codes_in_one(block.largest) * to_f32(value);
+    return codes != std::trunc(codes);
+  };
+  const auto c = static_cast<std::size_t>(std::ranges::find_if(block.values, no_code) - block.values.begin());
+  return fail(
+      ErrorCode::kMismatch,
+      "weight element [{},{}] = {} is not a bfp8_b value under its block's exponent {}; this storage keeps "
+      "bfp8_b values only",
+      column + static_cast<std::int64_t>(c), i, to_f32(block.values[c]), block.largest);
+}
+
+/// Codes to `codes`; returns the exponent byte.
+std::uint8_t code_block(const Columns<BF16>& from, std::int64_t first, std::int64_t i, std::int8_t* codes) {
+  std::fill_n(codes, kBlockSize, std::int8_t{0});
+  if (first >= from.count || i >= from.k) return kUnitOne;
+  const Block16 block = read_block(from, first, i);
+  if (block.zero) return kUnitOne;
+  if (block.largest == kNoNumber) throw no_bfp8_block(block, from.first + first, i);
+  const double scale = codes_in_one(block.largest);
+  bool whole = true;
+  for (std::size_t c = 0; c < kBlockSize; ++c) {
+    const double units = scale * to_f32(block.values[c]);
+    const int code = static_cast<int>(units);
+    codes[c] = static_cast<std::int8_t>(code);
+    whole &= units == code;
+  }
+  if (!whole) throw no_bfp8_block(block, from.first + first, i);
+  return static_cast<std::uint8_t>(block.largest);
+}
+
+/// Of a word's four codes the first two are of the first half of the panel, at k and k + 1.
 void pack_bfp8(const Columns<BF16>& from, const PanelForm& form, std::byte* out) {
   const std::int64_t groups = form.width() / kBlockSize;
+  std::array<std::int8_t, 2 * kBlockSize> row{};  // the widest panel
   for (std::int64_t i = 0; i < 2 * form.pairs(); ++i) {
     const std::int64_t pair = i / 2;
     std::byte* block = out + form.offset(pair / kBlockPairs * kBlockPairs);
     const std::int64_t within = pair % kBlockPairs;
-    std::byte* codes = block + within * 4 * form.lanes;
     std::byte* exponents = block + kBlockPairs * 4 * form.lanes + (2 * within + i % 2) * groups;
     for (std::int64_t group = 0; group < groups; ++group) {
       const std::int64_t first = group * kBlockSize;
-      const CodedColumns coded =
-          i < form.k && first < from.count ? code_columns(from, first, i) : CodedColumns{};
-      exponents[group] = static_cast<std::byte>(coded.exponent);
-      for (std::int64_t c = 0; c < kBlockSize; ++c) {
-        const std::int64_t column = first + c;
-        codes[column % form.lanes * 4 + column / form.lanes * 2 + i % 2] =
-            static_cast<std::byte>(coded.codes[static_cast<std::size_t>(c)]);
-      }
+      exponents[group] = static_cast<std::byte>(code_block(from, first, i, row.data() + first));
+    }
+    std::byte* codes = block + within * 4 * form.lanes + i % 2;
+    for (std::int64_t lane = 0; lane < form.lanes; ++lane) {
+      codes[4 * lane] = static_cast<std::byte>(row[static_cast<std::size_t>(lane)]);
+      codes[4 * lane + 2] = static_cast<std::byte>(row[static_cast<std::size_t>(form.lanes + lane)]);
     }
   }
 }

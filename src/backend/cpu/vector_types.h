@@ -44,33 +44,4 @@ static inline void store(BF16* p, Vec v) {
   std::memcpy(p, &h, sizeof(h));
 }
 
-/// e^x for x <= 0 (the softmax's range), relative error below 2e-7: x = n ln2 + r, |r| <= ln2/2, Taylor to
-/// degree 7. Below -87 the result is held at e^-87 = 1.6e-38, above the subnormals, which would cost 100
-/// cycles each.
-static inline Vec exp_of_negative(Vec x) {
-  const Vec lowest = splat(-87.0F);
-  x = x > lowest ? x : lowest;
-  const Vec shifted = x * 1.44269504F + 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer
-  const Vec n = shifted - 12582912.0F;
-  const Vec r =
-      (x - n * 0.693145752F) - n * 1.42860677e-6F;  // ln 2 in two parts, the first with 16 zero bits
-  Vec p = splat(1.0F / 5040);
-  p = p * r + 1.0F / 720;
-  p = p * r + 1.0F / 120;
-  p = p * r + 1.0F / 24;
-  p = p * r + 1.0F / 6;
-  p = p * r + 0.5F;
-  p = p * r + 1.0F;
-  p = p * r + 1.0F;
-  const IntVec exponent = (__builtin_convertvector(n, IntVec) + 127) << 23;
-  Vec scale;
-  std::memcpy(&scale, &exponent, sizeof(scale));
-  return p * scale;
-}
-
-static inline void put(float* p, float v) { *p = v; }
-static inline void put(BF16* p, float v) { *p = to_bf16(v); }
-static inline float get(const float* p) { return *p; }
-static inline float get(const BF16* p) { return to_f32(*p); }
-
 }  // namespace sinew::cpu::SINEW_ISA_NAMESPACE
