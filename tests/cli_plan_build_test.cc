@@ -102,7 +102,8 @@ TEST_F(CliPlanBuild, WithoutACacheNothingIsKept) {
 TEST_F(CliPlanBuild, ResultsAreTheSameWithAndWithoutACache) {
   const std::string input = folder_.file("input.safetensors");
   Tensor image(DType::kF32, {3, 256, 192});
-  for (std::size_t i = 0; i < image.as<float>().size(); ++i) image.as<float>()[i] = static_cast<float>(i % 97) / 50;
+  for (std::size_t i = 0; i < image.as<float>().size(); ++i)
+    image.as<float>()[i] = static_cast<float>(i % 97) / 50;
   write_safetensors(input, {{"image", image.view()}}, {});
   const auto result = [&](const std::string& name, const std::vector<std::string>& more) {
     std::vector<std::string> words = {"run", tiny_model(), "--in", input, "--out", folder_.file(name)};
@@ -119,8 +120,10 @@ TEST_F(CliPlanBuild, ResultsAreTheSameWithAndWithoutACache) {
 }
 
 TEST_F(CliPlanBuild, BenchLoadMeasuresColdAndWarmStarts) {
-  const Json json = json_of({"bench", "load", tiny_model(), "--policy", "f32", "--starts", "2", "--runs", "1", "--json"});
-  for (const char* field : {"cold_s", "warm_s", "first_run_ms", "steady_run_ms", "rss_mb", "device_tier_mb"}) {
+  const Json json =
+      json_of({"bench", "load", tiny_model(), "--policy", "f32", "--starts", "2", "--runs", "1", "--json"});
+  for (const char* field :
+       {"cold_s", "warm_s", "first_run_ms", "steady_run_ms", "rss_mb", "device_tier_mb"}) {
     EXPECT_GT(json.at(field).get<double>(), 0) << field;
   }
   EXPECT_EQ(json.at("cold").at("path"), "cold");

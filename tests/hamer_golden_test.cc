@@ -182,7 +182,8 @@ std::vector<double> HamerGolden::rotation_errors(const Compiled& compiled) const
   std::vector<double> out;
   out.reserve(16);
   for (std::size_t joint = 0; joint < 16; ++joint)
-    out.push_back(angle(ours.as<double>().subspan(9 * joint, 9), rotations.as<double>().subspan(9 * joint, 9)));
+    out.push_back(
+        angle(ours.as<double>().subspan(9 * joint, 9), rotations.as<double>().subspan(9 * joint, 9)));
   return out;
 }
 
@@ -195,7 +196,8 @@ void HamerGolden::expect_bf16_bars(const Compiled& compiled) const {
   const Tensor pose = convert(stages_->get("f64.pose6d"), DType::kF64);
   const std::vector<double> errors = rotation_errors(compiled);
   for (std::size_t joint = 0; joint < errors.size(); ++joint) {
-    EXPECT_LE(errors[joint], 0.5 / conditioning(pose.as<double>().subspan(6 * joint, 6))) << "joint " << joint;
+    EXPECT_LE(errors[joint], 0.5 / conditioning(pose.as<double>().subspan(6 * joint, 6)))
+        << "joint " << joint;
   }
   EXPECT_LE(mean(errors), 0.5);
 }
@@ -268,7 +270,8 @@ TEST_F(HamerGoldenLarge, FullF32AndBf16) {
     SCOPED_TRACE(golden.label);
     load(golden);
     expect_f32_bars(run({.policy = Policy::kF32, .trace = true}, "cpu"), 30);
-    if (cpu_has_products(DType::kBF16)) expect_bf16_bars(run({.policy = Policy::kBF16, .trace = true}, "cpu"));
+    if (cpu_has_products(DType::kBF16))
+      expect_bf16_bars(run({.policy = Policy::kBF16, .trace = true}, "cpu"));
   }
 }
 

@@ -56,10 +56,11 @@ typedef struct sinew_hands sinew_hands;
 /* A zero (NULL, 0) in any field asks for its default. */
 typedef struct sinew_hands_options {
   size_t struct_size;
-  const char* policy; /* numeric policy: "f32", "bf16", "bfp8"; default: the fastest that meets its accuracy bar */
-  int threads;        /* including the caller's; default: as many as this process has CPUs */
-  const char* crop;   /* "pillow" (default) or "opencv": see docs/NUMERICS.md */
-  double rescale;     /* side of the crop relative to the box, default 2.0 */
+  const char*
+      policy;  /* numeric policy: "f32", "bf16", "bfp8"; default: the fastest that meets its accuracy bar */
+  int threads; /* including the caller's; default: as many as this process has CPUs */
+  const char* crop; /* "pillow" (default) or "opencv": see docs/NUMERICS.md */
+  double rescale;   /* side of the crop relative to the box, default 2.0 */
   /* Since ABI version 2. */
   const char* cache; /* folder that keeps prepared weights, so that the next start takes milliseconds; "": the
                         one of the sinew program ($SINEW_CACHE, else $XDG_CACHE_HOME/sinew, else

@@ -124,12 +124,14 @@ TEST(CAbi, KeepsPreparedWeightsWhereItIsTold) {
   sinew_hands_options options = f32_options();
   const auto hand_of = [&] {
     sinew_hands* opened = nullptr;
-    EXPECT_EQ(sinew_hands_open(capi::test_model().c_str(), &options, &opened), SINEW_OK) << sinew_last_error();
+    EXPECT_EQ(sinew_hands_open(capi::test_model().c_str(), &options, &opened), SINEW_OK)
+        << sinew_last_error();
     const Opened hands(opened);
     const Image frame = gradient_frame(160, 120);
     sinew_hand hand = {};
     hand.struct_size = sizeof(hand);
-    EXPECT_EQ(sinew_hands_run(opened, frame.rgb.data(), frame.width, frame.height, 0, &kBox, &hand), SINEW_OK);
+    EXPECT_EQ(sinew_hands_run(opened, frame.rgb.data(), frame.width, frame.height, 0, &kBox, &hand),
+              SINEW_OK);
     return std::vector<float>(&hand.rotmat[0][0][0], &hand.rotmat[0][0][0] + 144);
   };
   const std::vector<float> uncached = hand_of();

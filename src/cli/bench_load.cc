@@ -106,9 +106,13 @@ std::string run_self(const std::vector<std::string>& words, const std::string& c
 }
 
 Json start(const Options& options, const std::string& cache, const std::vector<std::string>& more) {
-  std::vector<std::string> words = {"bench",     "start", options.model,
-                                    "--threads", std::to_string(options.threads),
-                                    "--runs",    std::to_string(options.runs)};
+  std::vector<std::string> words = {"bench",
+                                    "start",
+                                    options.model,
+                                    "--threads",
+                                    std::to_string(options.threads),
+                                    "--runs",
+                                    std::to_string(options.runs)};
   if (!options.policy.empty()) words.insert(words.end(), {"--policy", options.policy});
   words.insert(words.end(), more.begin(), more.end());
   return Json::parse(run_self(words, cache));
@@ -158,8 +162,8 @@ void print_text(const Json& json) {
   std::vector<std::vector<std::string>> rows = {
       {"cold start", fmt::format("{:.2f} s", number("cold_s"))},
       {"warm start, files checked", fmt::format("{:.3f} s", number("checking_s"))},
-      {"warm start", fmt::format("{:.3f} s, 1/{:.0f} of cold", number("warm_s"),
-                                 number("cold_s") / number("warm_s"))},
+      {"warm start",
+       fmt::format("{:.3f} s, 1/{:.0f} of cold", number("warm_s"), number("cold_s") / number("warm_s"))},
       {"first run after it", fmt::format("{:.1f} ms, {:.2f} of steady", number("first_run_ms"),
                                          number("first_run_ms") / number("steady_run_ms"))},
       {"steady run", fmt::format("{:.1f} ms", number("steady_run_ms"))},

@@ -55,16 +55,15 @@ int start(const Options& options) {
   std::vector<double> steady;
   for (int i = 0; i < options.runs; ++i) steady.push_back(run_ms(*runtime.session));
   std::ranges::sort(steady);
-  const nlohmann::ordered_json json = {
-      {"model", runtime.description},
-      {"policy", to_string(runtime.policy)},
-      {"backend", runtime.backend},
-      {"ready_s", ready_s},
-      {"first_run_ms", first_ms},
-      {"steady_run_ms", steady[steady.size() / 2]},
-      {"rss_mb", static_cast<double>(resident_bytes()) / 1e6},
-      {"peak_rss_at_start_mb", static_cast<double>(peak_at_start) / 1e6},
-      {"load", nlohmann::ordered_json::parse(to_json(runtime.statistics))}};
+  const nlohmann::ordered_json json = {{"model", runtime.description},
+                                       {"policy", to_string(runtime.policy)},
+                                       {"backend", runtime.backend},
+                                       {"ready_s", ready_s},
+                                       {"first_run_ms", first_ms},
+                                       {"steady_run_ms", steady[steady.size() / 2]},
+                                       {"rss_mb", static_cast<double>(resident_bytes()) / 1e6},
+                                       {"peak_rss_at_start_mb", static_cast<double>(peak_at_start) / 1e6},
+                                       {"load", nlohmann::ordered_json::parse(to_json(runtime.statistics))}};
   fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return 0;
 }

@@ -117,9 +117,15 @@ std::string as_text(const std::vector<const PlanEntry*>& entries, const FormsByN
                     to_string(entry->shape), human_bytes(static_cast<double>(entry->bytes())),
                     form_text(forms, *entry), entry->transform.name(), sources_text(*entry)});
   }
-  std::string text = render_table(
-      {{"category"}, {"tensor"}, {"dtype"}, {"shape"}, {"size", true}, {"on the device"}, {"transform"}, {"sources"}},
-      rows);
+  std::string text = render_table({{"category"},
+                                   {"tensor"},
+                                   {"dtype"},
+                                   {"shape"},
+                                   {"size", true},
+                                   {"on the device"},
+                                   {"transform"},
+                                   {"sources"}},
+                                  rows);
   std::vector<std::vector<std::string>> sums;
   add_sums("category", summary.by_category, sums);
   add_sums("dtype", summary.by_dtype, sums);
@@ -150,7 +156,8 @@ std::function<int()> declare_show(Command& command) {
   const auto options = std::make_shared<Options>();
   command.positional("MODEL", options->model,
                      "HaMeR checkpoint: the published folder, a .ckpt or a .safetensors file");
-  command.option("--policy", options->policy, "Numeric policy: f32, bf16 or bfp8, on the reference also f64; default: the backend's own");
+  command.option("--policy", options->policy,
+                 "Numeric policy: f32, bf16 or bfp8, on the reference also f64; default: the backend's own");
   command.choice("--backend", options->backend, {"cpu", "reference"}, "For which the weights are prepared");
   command.option("--categories", options->categories, "Only these, a list");
   command.option("--names", options->names, "Only these tensors, a list");

@@ -18,7 +18,8 @@ CropKind parse_crop(const std::string& word) {
 std::optional<Policy> policy_option(const std::string& word) {
   if (word.empty()) return std::nullopt;
   const auto policy = parse_policy(word);
-  if (!policy) throw fail(ErrorCode::kUsage, "no policy is called {}; there are f64, f32, bf16 and bfp8", word);
+  if (!policy)
+    throw fail(ErrorCode::kUsage, "no policy is called {}; there are f64, f32, bf16 and bfp8", word);
   return policy;
 }
 

@@ -37,9 +37,9 @@ constexpr std::array kPhases = {
 }  // namespace
 
 std::string summary(const LoadStatistics& s) {
-  std::string text = fmt::format("{}{} start in {:.3f} s: {} weights found, {} made, {:.2f} GB",
-                                 s.forced ? "forced " : "", to_string(s.path), s.total_s, s.warm, s.cold,
-                                 static_cast<double>(s.device_bytes) / 1e9);
+  std::string text =
+      fmt::format("{}{} start in {:.3f} s: {} weights found, {} made, {:.2f} GB", s.forced ? "forced " : "",
+                  to_string(s.path), s.total_s, s.warm, s.cold, static_cast<double>(s.device_bytes) / 1e9);
   if (s.damaged > 0) text += fmt::format(", {} files damaged", s.damaged);
   if (!s.not_kept.empty()) text += fmt::format(", not kept ({})", s.not_kept);
   std::string phases;

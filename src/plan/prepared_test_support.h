@@ -24,8 +24,8 @@ class HeadersOnly final : public Checkpoint {
  public:
   explicit HeadersOnly(const Checkpoint& other) : Checkpoint(other.path()) {
     for (const auto& [name, view] : other.tensors()) {
-      regions_.push_back(FormList().resident(name, view.dtype, view.shape,
-                                             row_major_form(view.dtype, view.shape), {}));
+      regions_.push_back(
+          FormList().resident(name, view.dtype, view.shape, row_major_form(view.dtype, view.shape), {}));
       tensors_.emplace(name, TensorView(view.dtype, view.shape, regions_.back().get()));
     }
   }

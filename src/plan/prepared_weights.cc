@@ -163,8 +163,7 @@ void PreparedWeights::write(const Job& job) {
     const TierKey key = key_of(request->name, request->form);
     {
       const Clocked clocked(statistics_.write_s);
-      device_tier_->put(
-          key, {DType::kU8, {static_cast<std::int64_t>(request->form.bytes)}, made.data()});
+      device_tier_->put(key, {DType::kU8, {static_cast<std::int64_t>(request->form.bytes)}, made.data()});
     }
     count(key, request->form.bytes, statistics_.cold);
     if (observer_.advance) observer_.advance(request->form.bytes);
@@ -272,8 +271,7 @@ void PreparedWeights::repair() {
   for (const Lacking& lacking : lacking_) {
     keep.push_back(lacking.key);
     if (tier.find(lacking.key)) continue;
-    tier.put(lacking.key,
-             {DType::kU8, {static_cast<std::int64_t>(lacking.bytes)}, lacking.data.get()});
+    tier.put(lacking.key, {DType::kU8, {static_cast<std::int64_t>(lacking.bytes)}, lacking.data.get()});
   }
   tier.finish(keep);
 }

@@ -65,7 +65,8 @@ TEST_F(PreparedWeightsTest, ColdThenWarm) {
   EXPECT_EQ(model_.transforms, 1);
   EXPECT_EQ(model_.packed, 3);
   EXPECT_EQ(warm.bytes, cold.bytes);
-  for (const ResidentBytes& data : warm.data) EXPECT_EQ(reinterpret_cast<std::uintptr_t>(data.get()) % 64, 0U);
+  for (const ResidentBytes& data : warm.data)
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(data.get()) % 64, 0U);
 }
 
 TEST_F(PreparedWeightsTest, FormsAreWhatTheDeviceMadeOfThePlan) {

@@ -33,8 +33,8 @@ class ResidencyTest : public testing::Test {
 TEST_F(ResidencyTest, NamesFormsBytes) {
   EXPECT_THAT(weights_.names(), ElementsAre("a", "b.twice", "c"));
   EXPECT_THAT(weights_.host_names(), ElementsAre("table"));
-  EXPECT_THAT(weights_.by_category(), ElementsAre(Pair("matrix", ElementsAre("a", "b.twice")),
-                                                  Pair("vector", ElementsAre("c"))));
+  EXPECT_THAT(weights_.by_category(),
+              ElementsAre(Pair("matrix", ElementsAre("a", "b.twice")), Pair("vector", ElementsAre("c"))));
   EXPECT_THAT(weights_.dtype_histogram(), ElementsAre(Pair("bf16", 1U), Pair("u8", 3U)));
   EXPECT_EQ(weights_.bytes(), 576U);
   const auto forms = weights_.get("c");
@@ -67,7 +67,8 @@ TEST_F(ResidencyTest, ReleaseLetsTheMemoryGo) {
   EXPECT_TRUE(weights_.names().empty());
   EXPECT_TRUE(weights_.host_names().empty());
   EXPECT_EQ(weights_.bytes(), 0U);
-  EXPECT_EQ(error_of([&] { weights_.get("a"); }), std::pair(ErrorCode::kNotFound, std::string("plan tensor a is not resident")));
+  EXPECT_EQ(error_of([&] { weights_.get("a"); }),
+            std::pair(ErrorCode::kNotFound, std::string("plan tensor a is not resident")));
   EXPECT_EQ(error_of([&] { weights_.host("table"); }).first, ErrorCode::kNotFound);
 }
 

@@ -15,7 +15,8 @@ std::vector<FormRequest> forms_of(Program program, Backend& backend) {
 
 PreparedSession open_prepared(const PlannedModel& model, Backend& backend, const CacheOptions& cache,
                               const LoadObserver& observer) {
-  PreparedWeights weights(model.plan, model.sources, model.origin, backend.weight_identity(), cache, observer);
+  PreparedWeights weights(model.plan, model.sources, model.origin, backend.weight_identity(), cache,
+                          observer);
   if (weights.wants_build()) {
     try {
       weights.build(forms_of(model.program(), backend));
@@ -44,7 +45,8 @@ LoadStatistics build_plan(const PlannedModel& model, Backend& backend, const Cac
   PreparedWeights weights(model.plan, model.sources, model.origin, device, cache, observer);
   weights.build(forms_of(model.program(), backend), filter);
   LoadStatistics statistics = weights.statistics();
-  if (!statistics.not_kept.empty()) throw Error(ErrorCode::kIo, statistics.not_kept, "choose another SINEW_CACHE");
+  if (!statistics.not_kept.empty())
+    throw Error(ErrorCode::kIo, statistics.not_kept, "choose another SINEW_CACHE");
   return statistics;
 }
 

@@ -42,8 +42,9 @@ PlannedHamer plan_hamer(const std::string& path, const Backend& backend, const R
 
 PlannedModel PlannedHamer::planned() const {
   // A trace has more weights and the same ones.
-  const std::string options = fmt::format("{} form, {} input", build.form == hamer::Form::kFused ? "fused" : "plain",
-                                          build.u8_input ? "u8" : "f32");
+  const std::string options =
+      fmt::format("{} form, {} input", build.form == hamer::Form::kFused ? "fused" : "plain",
+                  build.u8_input ? "u8" : "f32");
   Identity facts = {{"model", "hamer"},
                     {"policy", std::string(to_string(build.policy))},
                     {"options", options},

@@ -13,10 +13,10 @@
 namespace sinew {
 namespace {
 
-// Large buffers come from the system and go back to it. glibc 2.36's aligned_alloc does not find the hole that
-// an equal buffer left (it looks for size + alignment), so that making one weight after the other let the heap
-// grow by all of them: 1.7 GB for 670 M parameters in f32, 0.1 GB like this. Under AddressSanitizer its own
-// allocator stays, for its red zones.
+// Large buffers come from the system and go back to it. glibc 2.36's aligned_alloc does not find the hole
+// that an equal buffer left (it looks for size + alignment), so that making one weight after the other let
+// the heap grow by all of them: 1.7 GB for 670 M parameters in f32, 0.1 GB like this. Under AddressSanitizer
+// its own allocator stays, for its red zones.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define SINEW_KEEP_RED_ZONES
@@ -81,8 +81,8 @@ AlignedBuffer::AlignedBuffer(std::size_t bytes) : size_(bytes) {
   if (bytes >= kMapFrom && bytes <= SIZE_MAX - kAlignment) {
     const std::size_t mapped = round_up(bytes, kAlignment);
     // Populated: all of it will be used, and the first run of a session is to be as fast as the next.
-    void* const memory = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
-                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    void* const memory =
+        ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (memory == MAP_FAILED) throw fail(ErrorCode::kLimit, "out of memory: {} bytes wanted", bytes);
     data_ = std::unique_ptr<std::byte, FreeAligned>(static_cast<std::byte*>(memory), FreeAligned{mapped});
     return;

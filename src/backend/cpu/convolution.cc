@@ -61,8 +61,7 @@ PixelProduct product_of(const Convolution& op, Compiler& compiler) {
 class PointwiseKernel final : public Kernel {
  public:
   PointwiseKernel(const Convolution& op, Compiler& compiler)
-      : whole_(product_of(op, compiler)),
-        call_(compiler.vectors().pixel_product) {
+      : whole_(product_of(op, compiler)), call_(compiler.vectors().pixel_product) {
     const Shape& x = compiler.value(op.x).shape;
     whole_.pixels = x[0] * x[1];
     whole_.pixel_stride = whole_.length = x[2];

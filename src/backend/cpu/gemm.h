@@ -27,8 +27,8 @@ struct GemmShape {
   bool residual = false;
 };
 
-/// What a weight [N,K] becomes for products of this shape. Throws Error (kUnsupported) when this processor has
-/// no such product.
+/// What a weight [N,K] becomes for products of this shape. Throws Error (kUnsupported) when this processor
+/// has no such product.
 WeightForm packed_form(const GemmShape& shape);
 /// Writes `weight` [N,K], of the operand's dtype, in packed_form(shape).
 void pack_matrix(const TensorView& weight, const GemmShape& shape, std::span<std::byte> out);

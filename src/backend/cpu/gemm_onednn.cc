@@ -95,7 +95,8 @@ std::string dims_text(const dnnl_dim_t* dims, int count) {
   return fmt::format("{}", fmt::join(dims, dims + count, ","));
 }
 
-/// All fields of a layout that decide where elements lie: "oneDNN padded 1280,3840 strides ... blocks 16a64b2a".
+/// All fields of a layout that decide where elements lie: "oneDNN padded 1280,3840 strides ... blocks
+/// 16a64b2a".
 std::string layout_text(const dnnl::memory::desc& description) {
   const dnnl_memory_desc_t& d = description.data;
   const dnnl_blocking_desc_t& b = d.format_desc.blocking;

@@ -52,11 +52,11 @@ class Fused {
     Linear op;
     op.x = columns.out;
     op.weight = b_.product_weight({"patch.weight",
-                                "patch",
-                                b_.product(),
-                                {c_.embed, 3 * kPatch * kPatch},
-                                {sources[0]},
-                                patch_weight(c_, u8)});
+                                   "patch",
+                                   b_.product(),
+                                   {c_.embed, 3 * kPatch * kPatch},
+                                   {sources[0]},
+                                   patch_weight(c_, u8)});
     op.residual = b_.made_weight(
         {"patch.constant", "patch", b_.stream(), {kTokens, c_.embed}, sources, patch_constant(c_, u8, true)});
     op.out = tokens("tokens.pos", b_.stream(), c_.embed);
@@ -119,11 +119,11 @@ class Fused {
     Linear op;
     op.x = features;
     op.weight = b_.product_weight({"head.kv.weight",
-                                "head",
-                                b_.product(),
-                                {c_.head_depth * pair, c_.embed},
-                                sources,
-                                transforms::stacked(sources)});
+                                   "head",
+                                   b_.product(),
+                                   {c_.head_depth * pair, c_.embed},
+                                   sources,
+                                   transforms::stacked(sources)});
     op.out = b_.local("head.kv", b_.product(), {kTokens, c_.head_depth * pair});
     b_.ops().add(op);
     for (std::int64_t j = 0; b_.trace() && j < c_.head_depth; ++j) {
@@ -160,11 +160,11 @@ class Fused {
     Linear to_value;
     to_value.x = norm;
     to_value.weight = b_.product_weight({stage + "to_v.weight",
-                                      "head",
-                                      b_.product(),
-                                      {c_.head_inner, c_.head_dim},
-                                      {to_qkv},
-                                      transforms::source_rows(to_qkv, 2 * c_.head_inner, c_.head_inner)});
+                                         "head",
+                                         b_.product(),
+                                         {c_.head_inner, c_.head_dim},
+                                         {to_qkv},
+                                         transforms::source_rows(to_qkv, 2 * c_.head_inner, c_.head_inner)});
     to_value.out = b_.local(stage + "value", b_.product(), {1, c_.head_inner});
     b_.ops().add(to_value);
     const ValueId after = b_.linear({.category = "head", .source = source + "0.fn.to_out.0", .residual = x},
