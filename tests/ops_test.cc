@@ -70,7 +70,8 @@ TEST_F(Ops, Linear) {
           compare(c, what, [&](std::size_t i, double expected) {
             const double size = scale.as<double>()[i];
             // K products and up to three more additions in f32. GELU's slope is at most 1.13; its erf is good
-            // to 1.5e-7 (oneDNN) plus the roundings of its polynomial and exponential, about 16 units.
+            // to 1.5e-7 (oneDNN's and ours) plus the roundings of its polynomial and exponential, about 16
+            // units.
             double error = (static_cast<double>(s.k) + 4) * kF32Unit * size;
             if (gelu) error = 1.13 * error + (1.5e-7 + 16 * kF32Unit) * size;
             return error + 2 * unit_of(out) * std::fabs(expected) + 1e-30;

@@ -57,7 +57,7 @@ class Backend {
   virtual ~Backend() = default;
   /// "reference", "cpu"
   virtual std::string_view name() const = 0;
-  /// What it runs on: "cpu: avx512-bf16, 2 threads, oneDNN 2.6.3".
+  /// What it runs on: "cpu: avx512-bf16, 2 threads, own products".
   virtual std::string describe() const = 0;
   /// Everything besides a weight and the name of a form that decides the form's bytes: backend, instruction
   /// set, library and its version. Empty: this backend makes no forms worth keeping.

@@ -24,13 +24,19 @@ Isa best_isa() {
 #endif
 }
 
-bool bf16_doubles_products() {
+bool has_amx_bf16() {
 #if defined(__x86_64__)
-  if (best_isa() < Isa::kAvx512Bf16) return false;
   unsigned a = 0, b = 0, c = 0, d = 0;
   constexpr unsigned kAmxBf16 = 1U << 22;  // leaf 7, subleaf 0, edx
-  const bool amx = __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kAmxBf16) != 0;
-  return amx || !__builtin_cpu_is("intel");
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kAmxBf16) != 0;
+#else
+  return false;
+#endif
+}
+
+bool bf16_doubles_products() {
+#if defined(__x86_64__)
+  return best_isa() >= Isa::kAvx512Bf16 && (has_amx_bf16() || !__builtin_cpu_is("intel"));
 #else
   return false;
 #endif

@@ -15,6 +15,8 @@ Isa best_isa();
 /// outside Intel, whose cores issue one vdpbf16ps where they issue two FMAs (uops.info: Cooper Lake, Sapphire
 /// Rapids), so that bf16 gains nothing there and conversions lose.
 bool bf16_doubles_products();
+/// True when there are tiles that multiply bf16 (AMX).
+bool has_amx_bf16();
 /// "baseline", "avx2", "avx512", "avx512-bf16"
 std::string_view to_string(Isa isa);
 /// The processor's name as the system gives it, or "unknown".

@@ -52,8 +52,8 @@ int start(const Options& options) {
   const std::size_t peak_at_start = peak_resident_bytes();
   fill_with_noise(*runtime.session);
   const double first_ms = run_ms(*runtime.session);
-  std::vector<double> steady;
-  for (int i = 0; i < options.runs; ++i) steady.push_back(run_ms(*runtime.session));
+  std::vector<double> steady(static_cast<std::size_t>(options.runs));
+  for (double& ms : steady) ms = run_ms(*runtime.session);
   std::ranges::sort(steady);
   const nlohmann::ordered_json json = {{"model", runtime.description},
                                        {"policy", to_string(runtime.policy)},

@@ -117,7 +117,7 @@ class CpuBackend final : public Backend {
   std::string_view name() const override { return "cpu"; }
   std::string describe() const override {
     return fmt::format("cpu: {}, {} thread{}, {}", to_string(best_isa()), pool_->size(),
-                       pool_->size() == 1 ? "" : "s", gemm_library());
+                       pool_->size() == 1 ? "" : "s", gemm_maker());
   }
   std::map<std::string, std::string> weight_identity() const override {
     return {{"backend", "cpu"},

@@ -72,6 +72,8 @@ class Gemm {
 /// Throws as packed_form() does.
 std::unique_ptr<Gemm> make_gemm(const GemmShape& shape, const GemmOperands& operands, int threads);
 
+/// Who makes f32 products here, for people: "own products", or gemm_library().
+std::string gemm_maker();
 /// Everything outside this program that decides packed bytes: "oneDNN 2.6.3".
 std::string gemm_library();
 /// True when a product of these operands can be made at all.
