@@ -14,12 +14,12 @@ using testing::HasSubstr;
 
 class CliPlanBuild : public testing::Test {
  protected:
-  Ran run(std::vector<std::string> words) {
+  Ran run(const std::vector<std::string>& words) {
     const ScopedEnvironment cache("SINEW_CACHE", folder_.file("cache"));
     return run_sinew(folder_.file(""), words);
   }
-  Json json_of(std::vector<std::string> words) {
-    const Ran ran = run(std::move(words));
+  Json json_of(const std::vector<std::string>& words) {
+    const Ran ran = run(words);
     EXPECT_EQ(ran.status, 0) << ran.err;
     err_ = ran.err;
     return ran.status == 0 ? Json::parse(ran.out) : Json();
@@ -27,13 +27,13 @@ class CliPlanBuild : public testing::Test {
   Json build(const std::vector<std::string>& more = {}) {
     std::vector<std::string> words = {"plan", "build", tiny_model(), "--policy", "f32", "--json"};
     words.insert(words.end(), more.begin(), more.end());
-    return json_of(std::move(words));
+    return json_of(words);
   }
   /// The statistics of one start.
   Json start(const std::vector<std::string>& more = {}) {
     std::vector<std::string> words = {"bench", "start", tiny_model(), "--policy", "f32", "--runs", "1"};
     words.insert(words.end(), more.begin(), more.end());
-    return json_of(std::move(words)).at("load");
+    return json_of(words).at("load");
   }
 
   TestFolder folder_;
