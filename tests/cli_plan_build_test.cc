@@ -56,6 +56,13 @@ TEST_F(CliPlanBuild, BuildsOnceAndStartsWarm) {
   EXPECT_THAT(text.out, HasSubstr(cold.at("device_folder").get<std::string>()));
 }
 
+TEST_F(CliPlanBuild, ABackendWithoutFormsIsRefused) {
+  const Ran ran = run({"plan", "build", tiny_model(), "--backend", "reference"});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_THAT(ran.err, HasSubstr("nothing to build"));
+  EXPECT_EQ(run({"plan", "build", tiny_model(), "--backend", "gpu"}).status, 2);
+}
+
 TEST_F(CliPlanBuild, PartsAreBuiltByCategory) {
   const Json part = build({"--categories", "attention,mlp"});
   EXPECT_GT(part.at("n_cold"), 0);

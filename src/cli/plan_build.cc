@@ -17,6 +17,7 @@ namespace {
 struct Options {
   std::string model;
   std::string policy;
+  std::string backend = "cpu";
   std::string input = "f32";
   std::string categories;
   std::string names;
@@ -34,7 +35,7 @@ int build(const Options& options) {
   RuntimeOptions runtime;
   runtime.policy = policy_option(options.policy);
   runtime.u8_input = options.input == "u8";
-  const auto backend = make_backend("cpu", 1);
+  const auto backend = make_backend(options.backend, 1);
   const PlannedHamer hamer = plan_hamer(options.model, *backend, runtime);
   const PlanFilter filter{words_of(options.categories), words_of(options.names)};
   LoadStatistics statistics = build_plan(hamer.planned(), *backend, cache, filter, progress_observer());
@@ -56,6 +57,8 @@ std::function<int()> declare_plan_build(Command& command) {
                      "HaMeR checkpoint: the published folder, a .ckpt or a .safetensors file");
   command.option("--policy", options->policy,
                  "Numeric policy: f32, bf16 or bfp8; default: the fastest that meets its accuracy bar here");
+  command.choice("--backend", options->backend, {"cpu", "reference"},
+                 "For which the weights are prepared; the reference computes with them as they are");
   command.choice("--input", options->input, {"f32", "u8"}, "As in sinew hands");
   command.option("--categories", options->categories, "Only these, a list");
   command.option("--names", options->names, "Only these tensors, a list");

@@ -44,10 +44,12 @@ ValueId Builder::product_weight(const std::string& category, const std::string& 
 ValueId Builder::product_weight(PlanEntry entry) {
   entry.storage = product_storage(options_.policy);
   if (entry.storage == WeightStorage::kBfp8) {
-    const transforms::Chain exact =
-        entry.transform ? transforms::Chain(entry.sources, entry.transform.name(), entry.transform)
-                        : transforms::source(entry.sources.at(0));
-    entry.transform = exact | transforms::reshape(entry.shape) | transforms::quantise_bfp8();
+    transforms::Chain exact = entry.transform
+                                  ? transforms::Chain(entry.sources, entry.transform.name(), entry.transform)
+                                  : transforms::source(entry.sources.at(0));
+    const bool as_stored = !entry.transform && sources_.get(entry.sources.at(0)).shape == entry.shape;
+    if (!as_stored) exact = exact | transforms::reshape(entry.shape);
+    entry.transform = exact | transforms::quantise_bfp8();
   }
   return weight(std::move(entry));
 }
