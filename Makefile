@@ -52,7 +52,7 @@ test: build/release/build.ninja assets ## build everything and run every test
 	@ctest --preset release -j $(JOBS)
 
 asan: build/asan/build.ninja assets ## the unit tests with clang, AddressSanitizer and UBSan
-	@$(call build,asan)
+	@$(call build,asan,unit_tests)
 	@ctest --preset asan -L unit -j $(JOBS)
 
 tsan: build/tsan/build.ninja ## threads that share something, with clang and ThreadSanitizer

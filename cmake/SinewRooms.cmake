@@ -16,7 +16,8 @@ if(SINEW_SANITIZE)
   target_link_options(sinew_flags INTERFACE -fsanitize=${SINEW_SANITIZE})
 endif()
 
-set(SINEW_ROOMS "" CACHE INTERNAL "")
+# The test programs of all rooms: what make asan builds and runs.
+add_custom_target(unit_tests)
 
 function(sinew_room folder)
   cmake_parse_arguments(ROOM "" "" "DEPS;LIBS" ${ARGN})
@@ -59,6 +60,7 @@ function(sinew_room folder)
     add_executable(${room}_test ${tests})
     sinew_link(${room}_test sinew_${room})
     target_link_libraries(${room}_test PRIVATE GTest::gmock_main)
+    add_dependencies(unit_tests ${room}_test)
     # for base/test_paths.h: tests/data and the shared goldens
     target_compile_definitions(${room}_test PRIVATE SINEW_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     gtest_discover_tests(${room}_test DISCOVERY_MODE PRE_TEST PROPERTIES LABELS unit)
