@@ -25,6 +25,7 @@ build = if test -t 1; then $(ninja); else $(ninja) -- --quiet | sed '/^ninja: no
 asan fuzz: export ASAN_SYMBOLIZER_PATH ?= $(shell command -v addr2line)
 asan fuzz: export ASAN_OPTIONS ?= strict_string_checks=1
 asan fuzz: export UBSAN_OPTIONS ?= print_stacktrace=1
+tsan: export TSAN_OPTIONS ?= external_symbolizer_path=$(shell command -v addr2line)
 
 .PHONY: help setup assets build test asan tsan fuzz lint format bench demo install clean
 

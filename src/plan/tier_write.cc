@@ -3,6 +3,7 @@
 #include <set>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -87,21 +88,27 @@ void Tier::finish(std::span<const TierKey> keep) {
   if (!s.may_write()) return;
   Manifest manifest;
   manifest.identity = s.identity;
-  bool same = false;
+  std::vector<std::pair<TierKey, std::shared_ptr<Entry>>> kept;
+  std::size_t before = 0;
+  bool nothing_was_put = false;
   {
     const std::scoped_lock lock(s.mutex);
     for (const TierKey& key : keep) {
-      const auto fresh = s.written.find(key);
-      const auto old = s.entries.find(key);
-      if (fresh != s.written.end()) {
+      if (const auto fresh = s.written.find(key); fresh != s.written.end()) {
         manifest.files[key] = fresh->second;
-      } else if (old != s.entries.end()) {
-        const std::scoped_lock entry_lock(old->second->mutex);
-        if (old->second->found != Entry::Found::kDamaged) manifest.files[key] = old->second->file;
+      } else if (const auto old = s.entries.find(key); old != s.entries.end()) {
+        kept.emplace_back(key, old->second);
       }
     }
-    same = s.complete && manifest.files.size() == s.entries.size();  // complete: nothing was put
+    before = s.entries.size();
+    nothing_was_put = s.complete;
   }
+  for (const auto& [key, entry] : kept) {
+    // Not under the tier's lock: who finds a file holds the entry's first.
+    const std::scoped_lock lock(entry->mutex);
+    if (entry->found != Entry::Found::kDamaged) manifest.files[key] = entry->file;
+  }
+  const bool same = nothing_was_put && manifest.files.size() == before;
   if (!same) s.begin_rewrite();
   s.sweep(manifest);
   if (same) return;
