@@ -230,8 +230,8 @@ TEST_F(HamerGolden, NarrowBf16) {
 }
 
 /// The narrow golden has few channels to average over and badly conditioned joints: weights rounded to bfp8
-/// alone, with everything else in double, turn its joints by 0.73 degree in the mean. The fast path may add
-/// what bf16 is allowed to.
+/// alone, with everything else in double, turn its joints by 0.73 degree in the mean; 1 degree is less than
+/// what one bit less would (errors double). The fast path may add what bf16 is allowed to.
 TEST_F(HamerGolden, NarrowBfp8) {
   load(kNarrow);
   const Compiled reference = run({.policy = Policy::kBfp8, .trace = true}, "reference");

@@ -2,10 +2,20 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "cli/command.h"
 
 namespace sinew::cli {
+
+/// What a measured start is asked for.
+struct BenchOptions {
+  std::string model;
+  std::string policy;
+  int threads = 0;
+  int runs = 5;  // after the first
+};
+void declare_start(Command& command, BenchOptions& options);
 
 std::function<int()> declare_bench_start(Command& command);
 std::function<int()> declare_bench_load(Command& command);

@@ -27,12 +27,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
-  std::string model;
-  std::string policy;
-  int threads = 0;
+struct Options : BenchOptions {
   int starts = 5;
-  int runs = 5;
   bool json = false;
 };
 
@@ -190,13 +186,8 @@ int load(const Options& options) {
 
 std::function<int()> declare_bench_load(Command& command) {
   const auto options = std::make_shared<Options>();
-  command.positional("MODEL", options->model,
-                     "HaMeR checkpoint: the published folder, a .ckpt or a .safetensors file");
-  command.option("--policy", options->policy,
-                 "Numeric policy: f32, bf16 or bfp8; default: the fastest that meets its accuracy bar here");
-  command.option("--threads", options->threads, "Threads; 0: all CPUs");
+  declare_start(command, *options);
   command.option("--starts", options->starts, "Warm starts; the median counts");
-  command.option("--runs", options->runs, "Runs after the first of each start; the median counts");
   command.flag("--json", options->json, "Print one JSON object");
   return [options] { return load(*options); };
 }

@@ -16,11 +16,7 @@
 namespace sinew::cli {
 namespace {
 
-struct Options {
-  std::string model;
-  std::string policy;
-  int threads = 0;
-  int runs = 5;
+struct Options : BenchOptions {
   CacheWords cache;
 };
 
@@ -70,14 +66,18 @@ int start(const Options& options) {
 
 }  // namespace
 
+void declare_start(Command& command, BenchOptions& options) {
+  command.positional("MODEL", options.model,
+                     "HaMeR checkpoint: the published folder, a .ckpt or a .safetensors file");
+  command.option("--policy", options.policy,
+                 "Numeric policy: f32, bf16 or bfp8; default: the fastest that meets its accuracy bar here");
+  command.option("--threads", options.threads, "Threads; 0: all CPUs");
+  command.option("--runs", options.runs, "Runs of a start after its first; the median counts");
+}
+
 std::function<int()> declare_bench_start(Command& command) {
   const auto options = std::make_shared<Options>();
-  command.positional("MODEL", options->model,
-                     "HaMeR checkpoint: the published folder, a .ckpt or a .safetensors file");
-  command.option("--policy", options->policy,
-                 "Numeric policy: f32, bf16 or bfp8; default: the fastest that meets its accuracy bar here");
-  command.option("--threads", options->threads, "Threads; 0: all CPUs");
-  command.option("--runs", options->runs, "Runs after the first; the median counts");
+  declare_start(command, *options);
   declare_cache(command, options->cache);
   return [options] { return start(*options); };
 }

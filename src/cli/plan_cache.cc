@@ -129,13 +129,7 @@ struct Cache {
 };
 
 std::string digest_of_files(const std::vector<std::string>& files, const std::string& root) {
-  std::uint64_t bytes = 0;
-  for (const std::string& file : files) {
-    std::error_code gone;  // then content_digest() says so
-    const std::uintmax_t size = std::filesystem::file_size(file, gone);
-    if (!gone) bytes += size;
-  }
-  Progress progress("reading checkpoint", bytes, ProgressUnit::kBytes);
+  Progress progress("reading checkpoint", bytes_of_files(files), ProgressUnit::kBytes);
   return content_digest(files, root, false, [&](std::uint64_t more) { progress.advance(more); }).hex();
 }
 

@@ -119,4 +119,14 @@ Digest content_digest(std::span<const std::string> paths, const std::string& cac
   return all.digest();
 }
 
+std::uint64_t bytes_of_files(std::span<const std::string> paths) {
+  std::uint64_t sum = 0;
+  for (const std::string& path : paths) {
+    std::error_code missing;
+    const std::uintmax_t size = std::filesystem::file_size(path, missing);
+    if (!missing) sum += size;
+  }
+  return sum;
+}
+
 }  // namespace sinew

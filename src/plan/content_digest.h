@@ -23,4 +23,7 @@ using ByteProgress = std::function<void(std::uint64_t bytes)>;
 Digest content_digest(std::span<const std::string> paths, const std::string& cache, bool always = false,
                       const ByteProgress& progress = {}, FileLayer& files = system_files());
 
+/// What content_digest() has to read at most, for its progress; files that are not there count nothing.
+std::uint64_t bytes_of_files(std::span<const std::string> paths);
+
 }  // namespace sinew

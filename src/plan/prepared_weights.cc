@@ -1,8 +1,6 @@
 #include "plan/prepared_weights.h"
 
-#include <filesystem>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "base/clock.h"
@@ -26,16 +24,6 @@ class Clocked {
   double& seconds_;
   Stopwatch watch_;
 };
-
-std::uint64_t size_of(const std::vector<std::string>& paths) {
-  std::uint64_t sum = 0;
-  for (const std::string& path : paths) {
-    std::error_code ignored;
-    const auto size = std::filesystem::file_size(path, ignored);
-    if (!ignored) sum += size;
-  }
-  return sum;
-}
 
 }  // namespace
 
@@ -78,6 +66,7 @@ void PreparedWeights::open_tiers(const PlanOrigin& origin, const Identity& devic
   device_identity_["tier"] = "device";
   device_tier_ = open_tier(device_identity_);
   statistics_.device_folder = device_tier_->folder();
+  may_keep_ = !device_tier_->read_only();
 }
 
 std::string PreparedWeights::digest(const std::vector<std::string>& paths) {
@@ -85,7 +74,8 @@ std::string PreparedWeights::digest(const std::vector<std::string>& paths) {
   // Only a checkpoint that has to be read has a progress to show.
   bool begun = false;
   const auto progress = [&](std::uint64_t bytes) {
-    if (!std::exchange(begun, true) && observer_.begin) observer_.begin("reading checkpoint", size_of(paths));
+    if (!std::exchange(begun, true) && observer_.begin)
+      observer_.begin("reading checkpoint", bytes_of_files(paths));
     if (observer_.advance) observer_.advance(bytes);
   };
   const Digest found = content_digest(paths, options_.root, options_.verify_full, progress, files_);
@@ -100,10 +90,12 @@ std::shared_ptr<Tier> PreparedWeights::open_tier(const Identity& identity) {
   return tier;
 }
 
-bool PreparedWeights::wants_build() const {
-  const Tier* last = device_tier_ != nullptr ? device_tier_.get() : host_tier_.get();
-  return may_keep_ && (ignore_tiers_ || !last->complete());
+/// The one that a start needs, and that is written last.
+const Tier& PreparedWeights::last_tier() const {
+  return device_tier_ != nullptr ? *device_tier_ : *host_tier_;
 }
+
+bool PreparedWeights::wants_build() const { return may_keep_ && (ignore_tiers_ || !last_tier().complete()); }
 
 void PreparedWeights::build(const std::vector<FormRequest>& requests, const PlanFilter& filter) {
   if (!may_keep_) return;
@@ -309,8 +301,8 @@ LoadStatistics PreparedWeights::statistics() const {
     out.not_kept = "no cache";
   } else {
     out.path = made == 0 ? LoadPath::kWarm : found == 0 ? LoadPath::kCold : LoadPath::kPartial;
-    if (made > 0 && out.not_kept.empty() && host_tier_->read_only())
-      out.not_kept = options_.root + ": cannot be written to";
+    if (made > 0 && out.not_kept.empty() && last_tier().read_only())
+      out.not_kept = last_tier().folder() + ": cannot be written to";
   }
   return out;
 }

@@ -95,6 +95,7 @@ class PreparedWeights final : public WeightSource {
   void repair();
   void repair_host();
   std::size_t damages() const;
+  const Tier& last_tier() const;
 
   const Plan& plan_;
   CacheOptions options_;
