@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "cli_support.h"
 
@@ -138,6 +140,19 @@ TEST_F(CliPlanBuild, BenchLoadMeasuresColdAndWarmStarts) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_.file("cache"))) << "its own cache is gone";
   EXPECT_EQ(run({"bench", "load", tiny_model(), "--starts", "0"}).status, 2);
   EXPECT_NE(run({"bench", "load", folder_.file("none")}).status, 0);
+}
+
+TEST_F(CliPlanBuild, BenchPeakTellsEveryLoopForOneThreadAndForAll) {
+  const Json json = json_of({"bench", "peak", "--threads", "2", "--json"});
+  ASSERT_FALSE(json.at("reads").empty());
+  for (const auto& read : json.at("reads")) EXPECT_GT(read.at("gb_s").get<double>(), 0) << read;
+  std::map<std::string, int> loops;
+  for (const auto& product : json.at("products")) {
+    EXPECT_GT(product.at("gflops").get<double>(), 0) << product;
+    loops[product.at("instruction").get<std::string>()] += product.at("threads").get<int>();
+  }
+  for (const auto& [instruction, threads] : loops) EXPECT_EQ(threads, 1 + 2) << instruction;
+  EXPECT_EQ(run({"bench", "peak", "--threads", "-1"}).status, 2);
 }
 
 TEST_F(CliPlanBuild, ShowTellsWhatTheDeviceGets) {

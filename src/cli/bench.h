@@ -19,5 +19,6 @@ void declare_start(Command& command, BenchOptions& options);
 
 std::function<int()> declare_bench_start(Command& command);
 std::function<int()> declare_bench_load(Command& command);
+std::function<int()> declare_bench_peak(Command& command);
 
 }  // namespace sinew::cli

@@ -194,6 +194,8 @@ std::function<int()> declare_bench_load(Command& command) {
 
 std::function<int()> declare_bench(Command& command) {
   command.verb("load", "Cold and warm starts of a model, its first run, its memory", declare_bench_load);
+  command.verb("peak", "Products per second and memory bandwidth of this machine at most",
+               declare_bench_peak);
   command.verb("start", "One start and its first runs, as JSON; what bench load runs", declare_bench_start);
   return {};
 }
