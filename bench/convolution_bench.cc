@@ -161,7 +161,7 @@ class Layers {
 };
 
 void run_program(benchmark::State& state, Program program, int threads) {
-  const auto backend = make_cpu_backend(threads);
+  const auto backend = make_cpu_backend({.threads = threads});
   const double peak = peak_gflops(*backend, threads == 1 ? processor_seconds : wall_seconds);
   RandomWeights weights;
   const auto session = backend->compile(std::move(program), weights);

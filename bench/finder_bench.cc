@@ -32,7 +32,7 @@ std::unique_ptr<Networks> open_networks(bool lite) {
   const auto landmark = asset_file("hand_landmark" + ending);
   if (!palm || !landmark) return nullptr;
   auto networks = std::make_unique<Networks>();
-  networks->backend = make_backend("cpu", 1);
+  networks->backend = make_backend("cpu", {.threads = 1});
   networks->sessions = open_finder_networks(*networks->backend, *palm, *landmark);
   return networks;
 }

@@ -76,7 +76,7 @@ void run_hamer(benchmark::State& state, Policy policy, int threads) {
   Sources sources;
   sources.add_all(std::make_shared<HeadersOnly>(config));
   hamer::Graph graph = hamer::build(config, sources, {.policy = policy});
-  const auto backend = make_cpu_backend(threads);
+  const auto backend = make_cpu_backend({.threads = threads});
   const double peak = peak_gflops(policy, *backend);
   RandomWeights weights;
   const auto session = backend->compile(std::move(graph.program), weights);

@@ -161,7 +161,7 @@ class ConvolutionOps : public test::OpsTest {
     const Tensor meaning = c.run(*reference_);
     std::optional<Tensor> first;
     for (const int threads : {1, 2, 3}) {
-      const Tensor fast = c.run(*make_cpu_backend(threads));
+      const Tensor fast = c.run(*make_cpu_backend({.threads = threads}));
       for (std::size_t i = 0; i < expected.size(); ++i) {
         const double e = expected[i];
         ASSERT_NEAR(meaning.as<double>()[i], e, kF32Unit * std::fabs(e) + 1e-13 * scale.as<double>()[i]) << i;
@@ -272,7 +272,8 @@ Tensor counting(const Shape& shape) {
 std::vector<double> both(OpCase& c) {
   const Tensor reference = c.run(*make_reference_backend(2));
   for (const int threads : {1, 3}) {
-    EXPECT_EQ(test::max_difference(c.run(*make_cpu_backend(threads)), reference), 0) << threads << " threads";
+    EXPECT_EQ(test::max_difference(c.run(*make_cpu_backend({.threads = threads})), reference), 0)
+        << threads << " threads";
   }
   return {reference.as<double>().begin(), reference.as<double>().end()};
 }
@@ -481,7 +482,7 @@ TEST_F(ConvolutionOps, WeightsAreKeptPackedOnly) {
         },
         builder.output(out, DType::kF32, layer.out()));
   }
-  const auto backend = make_cpu_backend(1);
+  const auto backend = make_cpu_backend({.threads = 1});
   const auto session = backend->compile(builder.finish(), c.weights);
   EXPECT_EQ(session->weight_bytes(), sizeof(float) * (64 * 9 * 32 + 64 + 64));
 }

@@ -34,7 +34,7 @@ class HandFinderPictures : public testing::TestWithParam<const char*> {
     const auto pictures = shared_file("data/hands");
     if (!pictures) GTEST_SKIP() << kNoShared;
     folder_ = *pictures;
-    backend_ = make_backend("cpu", 1);
+    backend_ = make_backend("cpu", {.threads = 1});
     FinderNetworks networks = open_finder_networks(*backend_, *palm, *landmark);
     finder_ = std::make_unique<HandFinder>(std::move(networks.palm), std::move(networks.landmark));
     pictures_ = read_boxes(folder_ + "/boxes.json");

@@ -36,7 +36,7 @@ class HandPhotos : public testing::Test {
   }
 
   std::unique_ptr<PhotoHands> photo(const std::optional<Intrinsics>& camera = {}) const {
-    const std::unique_ptr<Backend> backend = make_cpu_backend(1);
+    const std::unique_ptr<Backend> backend = make_cpu_backend({.threads = 1});
     FinderNetworks networks = open_finder_networks(*backend, palm_, landmark_);
     PhotoOptions options;
     options.model = model_;

@@ -25,7 +25,7 @@ Opened open(const RuntimeOptions& options) { return Opened(options); }
 RuntimeOptions cpu() {
   RuntimeOptions options;
   options.policy = Policy::kF32;
-  options.threads = 1;
+  options.machine.threads = 1;
   return options;
 }
 

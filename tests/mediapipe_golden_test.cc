@@ -39,7 +39,7 @@ class MediapipeGolden : public testing::TestWithParam<Case> {
     if (!path) GTEST_SKIP() << kNoShared;
     if (!network) GTEST_SKIP() << kNoAssets;
     golden_ = Json::parse(std::ifstream(*path)).at("synthetic").at(GetParam().network);
-    const std::unique_ptr<Backend> backend = make_backend(GetParam().backend, 1);
+    const std::unique_ptr<Backend> backend = make_backend(GetParam().backend, {.threads = 1});
     session_ = open_tflite_session(*network, *backend, GetParam().policy);
     fill_pattern();
     session_->run();

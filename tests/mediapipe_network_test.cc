@@ -30,7 +30,7 @@ Tensor picture() {
 /// The outputs of one run, in file order.
 std::vector<Tensor> run_network(const TestTflite& net, const std::string& backend_name, Policy policy) {
   const std::string bytes = net.build();
-  const auto backend = make_backend(backend_name, 1);
+  const auto backend = make_backend(backend_name, {.threads = 1});
   const auto session =
       compile_tflite(parse_tflite(std::as_bytes(std::span(bytes)), "net.tflite"), *backend, policy);
   convert_into(picture(), stream_dtype(policy), session->input("input").data());

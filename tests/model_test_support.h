@@ -67,7 +67,8 @@ struct Compiled {
 inline Compiled compile(const hamer::Config& config, const Sources& sources,
                         const hamer::BuildOptions& options, const std::string& backend, int threads = 2) {
   Compiled compiled;
-  compiled.backend = backend == "cpu" ? make_cpu_backend(threads) : make_reference_backend(threads);
+  compiled.backend =
+      backend == "cpu" ? make_cpu_backend({.threads = threads}) : make_reference_backend(threads);
   hamer::Graph graph = hamer::build(config, sources, options);
   PlanWeights weights(graph.plan, sources);
   compiled.session = compiled.backend->compile(std::move(graph.program), weights);

@@ -89,7 +89,7 @@ class OpsTest : public testing::Test {
   void compare(OpCase& c, const std::string& what, Bound&& bound) {
     const Tensor expected = c.run(*reference_);
     for (const int threads : {1, 3}) {
-      const auto cpu = make_cpu_backend(threads);
+      const auto cpu = make_cpu_backend({.threads = threads});
       const Tensor actual = c.run(*cpu);
       for (std::size_t i = 0; i < expected.as<double>().size(); ++i) {
         const double e = expected.as<double>()[i];

@@ -28,7 +28,7 @@ std::vector<Policy> policies_here() {
 RuntimeOptions options_for(Policy policy, const std::string& cache) {
   RuntimeOptions options;
   options.policy = policy;
-  options.threads = 2;
+  options.machine.threads = 2;
   options.cache.root = cache;
   return options;
 }
@@ -123,7 +123,7 @@ TEST(PreparedSession, TheReferenceKeepsPlanTensorsOnly) {
 }
 
 TEST(PreparedSession, FormsAreKnownWithoutWeights) {
-  const auto backend = make_backend("cpu", 1);
+  const auto backend = make_backend("cpu", {.threads = 1});
   RuntimeOptions options;
   options.policy = Policy::kF32;
   const PlannedHamer hamer = plan_hamer(tiny_model(), *backend, options);
@@ -141,8 +141,8 @@ TEST(PreparedSession, FormsAreKnownWithoutWeights) {
 }
 
 TEST(PreparedSession, BuildNeedsACacheAndABackendThatKeepsForms) {
-  const auto cpu = make_backend("cpu", 1);
-  const auto reference = make_backend("reference", 1);
+  const auto cpu = make_backend("cpu", {.threads = 1});
+  const auto reference = make_backend("reference", {.threads = 1});
   RuntimeOptions options;
   options.policy = Policy::kF32;
   const PlannedHamer hamer = plan_hamer(tiny_model(), *cpu, options);

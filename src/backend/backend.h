@@ -59,6 +59,8 @@ class Backend {
   virtual std::string_view name() const = 0;
   /// What it runs on: "cpu: avx512-bf16, 2 threads, own products".
   virtual std::string describe() const = 0;
+  /// The operands of its fastest products that lose nothing (f64: an oracle) or little (docs/NUMERICS.md).
+  virtual DType preferred_operand() const = 0;
   /// Everything besides a weight and the name of a form that decides the form's bytes: backend, instruction
   /// set, library and its version. Empty: this backend makes no forms worth keeping.
   virtual std::map<std::string, std::string> weight_identity() const { return {}; }

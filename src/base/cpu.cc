@@ -6,9 +6,26 @@
 #include <cpuid.h>
 #endif
 
+#include <algorithm>
+#include <array>
 #include <fstream>
 
 namespace sinew {
+
+namespace {
+
+constexpr std::array kNames = {"baseline", "avx2", "avx512", "avx512-vnni", "avx512-bf16", "amx"};
+
+#if defined(__x86_64__)
+/// Tiles of bf16 and of int8: leaf 7, subleaf 0, bits 22 and 25 of edx.
+bool has_amx() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kTiles = 1U << 22 | 1U << 25;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kTiles) == kTiles;
+}
+#endif
+
+}  // namespace
 
 Isa best_isa() {
 #if defined(__x86_64__)
@@ -18,42 +35,30 @@ Isa best_isa() {
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   if (!avx512) return Isa::kAvx2;
-  return __builtin_cpu_supports("avx512bf16") ? Isa::kAvx512Bf16 : Isa::kAvx512;
+  if (!__builtin_cpu_supports("avx512vnni")) return Isa::kAvx512;
+  if (!__builtin_cpu_supports("avx512bf16")) return Isa::kAvx512Vnni;
+  return has_amx() ? Isa::kAmx : Isa::kAvx512Bf16;
 #else
   return Isa::kBaseline;
 #endif
 }
 
-bool has_amx_bf16() {
+bool bf16_doubles_products(Isa limit) {
 #if defined(__x86_64__)
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  constexpr unsigned kAmxBf16 = 1U << 22;  // leaf 7, subleaf 0, edx
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kAmxBf16) != 0;
+  const Isa isa = std::min(limit, best_isa());
+  return isa == Isa::kAmx || (isa == Isa::kAvx512Bf16 && !__builtin_cpu_is("intel"));
 #else
+  (void)limit;
   return false;
 #endif
 }
 
-bool bf16_doubles_products() {
-#if defined(__x86_64__)
-  return best_isa() >= Isa::kAvx512Bf16 && (has_amx_bf16() || !__builtin_cpu_is("intel"));
-#else
-  return false;
-#endif
-}
+std::string_view to_string(Isa isa) { return kNames.at(static_cast<std::size_t>(isa)); }
 
-std::string_view to_string(Isa isa) {
-  switch (isa) {
-    case Isa::kBaseline:
-      return "baseline";
-    case Isa::kAvx2:
-      return "avx2";
-    case Isa::kAvx512:
-      return "avx512";
-    case Isa::kAvx512Bf16:
-      return "avx512-bf16";
-  }
-  return "unknown";
+std::optional<Isa> parse_isa(std::string_view word) {
+  const auto* const found = std::ranges::find(kNames, word);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<Isa>(found - kNames.begin());
 }
 
 std::string cpu_name() {

@@ -1,24 +1,26 @@
 // What the processor can do.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace sinew {
 
 /// Instruction sets that kernels are written for; each includes the ones before it.
-enum class Isa { kBaseline, kAvx2, kAvx512, kAvx512Bf16 };
+enum class Isa { kBaseline, kAvx2, kAvx512, kAvx512Vnni, kAvx512Bf16, kAmx };
 
-/// The best Isa of this processor and operating system (avx2 with FMA and F16C; avx512 with F, BW, DQ, VL).
+/// The best Isa of this processor and operating system (avx2 with FMA and F16C; avx512 with F, BW, DQ, VL;
+/// amx with tiles of bf16 and int8).
 Isa best_isa();
-/// True when a bf16 dot product does twice the work of an f32 FMA in the same time: AMX, or AVX512-BF16
-/// outside Intel, whose cores issue one vdpbf16ps where they issue two FMAs (uops.info: Cooper Lake, Sapphire
-/// Rapids), so that bf16 gains nothing there and conversions lose.
-bool bf16_doubles_products();
-/// True when there are tiles that multiply bf16 (AMX).
-bool has_amx_bf16();
-/// "baseline", "avx2", "avx512", "avx512-bf16"
+/// True when, with instruction sets up to `limit`, a bf16 dot product does twice the work of an f32 FMA in
+/// the same time: AMX, or AVX512-BF16 outside Intel, whose cores issue one vdpbf16ps where they issue two
+/// FMAs (uops.info: Cooper Lake, Sapphire Rapids), so that bf16 gains nothing there and conversions lose.
+bool bf16_doubles_products(Isa limit = best_isa());
+/// "baseline", "avx2", "avx512", "avx512-vnni", "avx512-bf16", "amx"
 std::string_view to_string(Isa isa);
+/// The inverse of to_string; nothing for an unknown word.
+std::optional<Isa> parse_isa(std::string_view word);
 /// The processor's name as the system gives it, or "unknown".
 std::string cpu_name();
 /// Resident memory of this process in bytes, now; 0 when the system does not say.

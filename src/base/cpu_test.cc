@@ -13,5 +13,19 @@ TEST(Cpu, Bf16IsPreferredOnlyWhereItExists) {
   }
 }
 
+TEST(Cpu, NamesOfInstructionSetsAreReadBack) {
+  for (int i = 0; i <= static_cast<int>(Isa::kAmx); ++i) {
+    const auto isa = static_cast<Isa>(i);
+    EXPECT_EQ(parse_isa(to_string(isa)), isa);
+  }
+  EXPECT_EQ(parse_isa("avx"), std::nullopt);
+  EXPECT_EQ(parse_isa(""), std::nullopt);
+}
+
+TEST(Cpu, ALowerInstructionSetNeverPrefersBf16) {
+  EXPECT_FALSE(bf16_doubles_products(Isa::kAvx512Vnni));
+  EXPECT_EQ(bf16_doubles_products(Isa::kAmx), bf16_doubles_products());
+}
+
 }  // namespace
 }  // namespace sinew

@@ -2,6 +2,9 @@
 
 #include <sched.h>
 
+#include <algorithm>
+#include <span>
+
 #include "base/error.h"
 
 namespace sinew {
@@ -17,18 +20,42 @@ void relax() {
 #endif
 }
 
-}  // namespace
-
-int available_cpus() {
+/// The calling thread runs on these CPUs only. The system refuses only CPUs that have gone since they were
+/// listed; the thread then stays where it may run.
+void keep_on(std::span<const int> cpus) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0) return CPU_COUNT(&set);
-  return 1;
+  for (const int cpu : cpus) CPU_SET(cpu, &set);
+  sched_setaffinity(0, sizeof(set), &set);
 }
 
-ThreadPool::ThreadPool(int threads) {
+}  // namespace
+
+std::vector<int> allowed_cpus() {
+  std::vector<int> cpus;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return cpus;
+  cpus.reserve(static_cast<std::size_t>(CPU_COUNT(&set)));
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+int available_cpus() { return std::max(1, static_cast<int>(allowed_cpus().size())); }
+
+ThreadPool::ThreadPool(int threads, const PoolOptions& options) : options_(options) {
   if (threads < 1 || threads > 1024) {
     throw fail(ErrorCode::kUsage, "{} threads asked for; 1 to 1024 are possible", threads);
+  }
+  if (options_.pin) {
+    unpinned_ = allowed_cpus();
+    if (static_cast<std::size_t>(threads) > unpinned_.size()) {
+      throw fail(ErrorCode::kUsage, "{} threads cannot each have a CPU of their own: there are {}", threads,
+                 unpinned_.size());
+    }
+    keep_on({unpinned_.data(), 1});
   }
   workers_.reserve(static_cast<std::size_t>(threads) - 1);
   for (int worker = 1; worker < threads; ++worker) workers_.emplace_back([this, worker] { work(worker); });
@@ -39,6 +66,7 @@ ThreadPool::~ThreadPool() {
   epoch_.fetch_add(1);
   epoch_.notify_all();
   for (std::thread& worker : workers_) worker.join();
+  if (!unpinned_.empty()) keep_on(unpinned_);
 }
 
 void ThreadPool::run(int tasks, void* body, Call call) {
@@ -70,10 +98,11 @@ void ThreadPool::take_tasks(int worker) {
 }
 
 void ThreadPool::work(int worker) {
+  if (options_.pin) keep_on({&unpinned_[static_cast<std::size_t>(worker)], 1});
   std::uint32_t seen = epoch_.load();
   while (!stop_.load(std::memory_order_relaxed)) {
     int spins = 0;
-    while (epoch_.load(std::memory_order_acquire) == seen && ++spins < kSpins) relax();
+    while (epoch_.load(std::memory_order_acquire) == seen && (options_.hot || ++spins < kSpins)) relax();
     if (spins >= kSpins) {
       parked_.fetch_add(1);
       epoch_.wait(seen);

@@ -10,6 +10,13 @@
 
 namespace sinew {
 
+struct PoolOptions {
+  /// Each thread, the one that makes the pool included, keeps to a CPU of its own as long as the pool lives.
+  bool pin = false;
+  /// Workers never park: the lowest latency after a pause, at the price of their CPUs.
+  bool hot = false;
+};
+
 /// A fixed team of `size()` threads, the caller included. One parallel_for at a time, from one thread at a
 /// time.
 ///
@@ -18,8 +25,8 @@ namespace sinew {
 /// keeps off its core does not hold up a job that others have finished.
 class ThreadPool {
  public:
-  /// `threads` >= 1 counts the caller. Throws Error (kUsage) outside 1..1024.
-  explicit ThreadPool(int threads);
+  /// `threads` >= 1 counts the caller. Throws Error (kUsage): outside 1..1024; more threads to pin than CPUs.
+  explicit ThreadPool(int threads, const PoolOptions& options = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -41,6 +48,9 @@ class ThreadPool {
   void work(int worker);
   void take_tasks(int worker);
 
+  PoolOptions options_;
+  std::vector<int> unpinned_;  // CPUs of the thread that made the pool, before it was pinned
+
   // The job, published by open_ = true (release) and read by workers that have entered.
   void* body_ = nullptr;
   Call call_ = nullptr;
@@ -54,6 +64,9 @@ class ThreadPool {
   std::vector<std::thread> workers_;
 };
 
+/// The CPUs this process may use (affinity mask of the calling thread), ascending; empty when the system does
+/// not say.
+std::vector<int> allowed_cpus();
 /// Number of CPUs this process may use (affinity mask), at least 1.
 int available_cpus();
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <numeric>
@@ -28,6 +29,39 @@ TEST(ThreadPool, RunsEveryTaskOnce) {
       EXPECT_TRUE(worker_in_range);
     }
   }
+}
+
+TEST(ThreadPool, PinnedThreadsStayOnCpusOfTheirOwn) {
+  const std::vector<int> before = allowed_cpus();
+  ASSERT_FALSE(before.empty());
+  const auto threads = static_cast<int>(std::min<std::size_t>(before.size(), 4));
+  {
+    ThreadPool pool(threads, {.pin = true});
+    std::vector<std::vector<int>> seen(static_cast<std::size_t>(threads));
+    // A worker that took no task tells nothing; what any worker saw is one CPU, and its own.
+    for (int round = 0; round < 100; ++round) {
+      pool.parallel_for(2 * threads,
+                        [&](int, int worker) { seen[static_cast<std::size_t>(worker)] = allowed_cpus(); });
+    }
+    EXPECT_EQ(seen[0], std::vector<int>{before[0]});
+    for (std::size_t worker = 1; worker < seen.size(); ++worker) {
+      if (seen[worker].empty()) continue;
+      EXPECT_EQ(seen[worker], std::vector<int>{before[worker]});
+    }
+  }
+  EXPECT_EQ(allowed_cpus(), before) << "the caller is set free again";
+  EXPECT_THROW(ThreadPool(static_cast<int>(before.size()) + 1, {.pin = true}), Error);
+  EXPECT_EQ(allowed_cpus(), before);
+}
+
+TEST(ThreadPool, HotWorkersTakeWorkAfterAPauseAndEnd) {
+  ThreadPool pool(2, {.hot = true});
+  std::atomic<int> tasks{0};
+  for (int round = 0; round < 3; ++round) {
+    pool.parallel_for(100, [&](int, int) { ++tasks; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_EQ(tasks, 300);
 }
 
 // Jobs back to back, where a worker may still be on its way out of the last one, and jobs after a pause long

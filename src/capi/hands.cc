@@ -39,7 +39,7 @@ RuntimeOptions runtime_options(const sinew_hands_options& given) {
     options.policy = parse_policy(given.policy);
     if (!options.policy) throw fail(ErrorCode::kUsage, "policy {}: expected f32, bf16 or bfp8", given.policy);
   }
-  options.threads = given.threads;
+  options.machine.threads = given.threads;
   // This is an edge: here the environment may be read.
   if (given.cache != nullptr) options.cache.root = *given.cache == '\0' ? cache_root() : given.cache;
   return options;

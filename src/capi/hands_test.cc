@@ -148,7 +148,7 @@ TEST(CAbi, KeepsPreparedWeightsWhereItIsTold) {
 TEST_F(CAbiHands, GivesWhatThePipelineGives) {
   RuntimeOptions options;
   options.policy = Policy::kF32;
-  options.threads = 1;
+  options.machine.threads = 1;
   HamerRuntime runtime = open_hamer(capi::test_model(), options);
   HandPipeline pipeline(std::move(runtime.session), runtime.config, {});
 

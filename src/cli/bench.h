@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/machine_options.h"
 
 namespace sinew::cli {
 
@@ -12,7 +13,7 @@ namespace sinew::cli {
 struct BenchOptions {
   std::string model;
   std::string policy;
-  int threads = 0;
+  MachineWords machine;
   int runs = 5;  // after the first
 };
 void declare_start(Command& command, BenchOptions& options);

@@ -106,10 +106,13 @@ Json start(const Options& options, const std::string& cache, const std::vector<s
                                     "start",
                                     options.model,
                                     "--threads",
-                                    std::to_string(options.threads),
+                                    std::to_string(options.machine.threads),
                                     "--runs",
                                     std::to_string(options.runs)};
   if (!options.policy.empty()) words.insert(words.end(), {"--policy", options.policy});
+  if (!options.machine.isa.empty()) words.insert(words.end(), {"--isa", options.machine.isa});
+  if (options.machine.pin) words.emplace_back("--pin");
+  if (options.machine.latency) words.emplace_back("--latency");
   words.insert(words.end(), more.begin(), more.end());
   return Json::parse(run_self(words, cache));
 }

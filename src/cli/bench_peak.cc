@@ -56,7 +56,7 @@ Json measure(int most_threads) {
   }
   return {{"cpu", cpu_name()},
           {"isa", to_string(best_isa())},
-          {"amx", has_amx_bf16()},
+          {"amx", best_isa() >= Isa::kAmx},
           {"products", products},
           {"reads", reads}};
 }

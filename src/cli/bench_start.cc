@@ -40,7 +40,7 @@ int start(const Options& options) {
   const Stopwatch watch;
   RuntimeOptions runtime_options;
   runtime_options.policy = policy_option(options.policy);
-  runtime_options.threads = options.threads;
+  runtime_options.machine = machine_options(options.machine);
   runtime_options.cache = cache_options(options.cache);
   runtime_options.observer = progress_observer();
   HamerRuntime runtime = open_hamer(options.model, runtime_options);
@@ -71,7 +71,7 @@ void declare_start(Command& command, BenchOptions& options) {
                      "HaMeR checkpoint: the published folder, a .ckpt or a .safetensors file");
   command.option("--policy", options.policy,
                  "Numeric policy: f32, bf16 or bfp8; default: the fastest that meets its accuracy bar here");
-  command.option("--threads", options.threads, "Threads; 0: all CPUs");
+  declare_machine(command, options.machine);
   command.option("--runs", options.runs, "Runs of a start after its first; the median counts");
 }
 

@@ -192,7 +192,7 @@ int run(const HandsOptions& options) {
   const std::vector<Input> inputs = expand_inputs(options.inputs, options.recursive);
   check_inputs(options, inputs);
   BoxSource boxes(options);
-  Hands hands(options, std::move(boxes), make_backend(options.backend, options.threads));
+  Hands hands(options, std::move(boxes), make_backend(options.backend, machine_options(options.machine)));
   std::vector<std::string> failures;
   {
     Progress progress("hands", inputs.size(), ProgressUnit::kItems);
@@ -255,7 +255,7 @@ void declare_posing(Command& command, HandsOptions& options) {
   command.choice("--backend", options.backend, {"cpu", "reference"}, "What runs the networks");
   command.choice("--input", options.input, {"f32", "u8"},
                  "Normalise pixels, or fold the normalisation into the weights");
-  command.option("--threads", options.threads, "Threads; 0: all CPUs");
+  declare_machine(command, options.machine);
   declare_cache(command, options.cache);
 }
 

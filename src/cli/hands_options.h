@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/cache_options.h"
+#include "cli/machine_options.h"
 #include "hand/camera.h"
 
 namespace sinew::cli {
@@ -30,7 +31,7 @@ struct HandsOptions {
   std::string policy;
   std::string backend = "cpu";
   std::string input = "f32";
-  int threads = 0;
+  MachineWords machine;
   std::string out;
   std::string save;
   std::string truth;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "cli/command.h"
+#include "cli/machine_options.h"
 #include "cli/plan_build.h"
 #include "cli/plan_cache.h"
 #include "cli/support.h"
@@ -21,6 +22,7 @@ struct Options {
   std::string model;
   std::string policy;
   std::string backend = "cpu";
+  std::string isa;
   std::string categories;
   std::string names;
   bool json = false;
@@ -136,7 +138,7 @@ std::string as_text(const std::vector<const PlanEntry*>& entries, const FormsByN
 
 /// Enumerates from headers: no weight is read.
 int show(const Options& options) {
-  const auto backend = make_backend(options.backend, 1);
+  const auto backend = make_backend(options.backend, {.threads = 1, .isa = parse_isa(options.isa)});
   RuntimeOptions runtime;
   runtime.policy = policy_option(options.policy);
   const PlannedHamer hamer = plan_hamer(options.model, *backend, runtime);
@@ -159,6 +161,7 @@ std::function<int()> declare_show(Command& command) {
   command.option("--policy", options->policy,
                  "Numeric policy: f32, bf16 or bfp8, on the reference also f64; default: the backend's own");
   command.choice("--backend", options->backend, {"cpu", "reference"}, "For which the weights are prepared");
+  declare_isa(command, options->isa);
   command.option("--categories", options->categories, "Only these, a list");
   command.option("--names", options->names, "Only these tensors, a list");
   command.flag("--json", options->json, "Print one JSON object");

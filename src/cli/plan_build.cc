@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cli/cache_options.h"
+#include "cli/machine_options.h"
 #include "cli/support.h"
 #include "plan/cache.h"
 #include "runtime/runtime.h"
@@ -18,6 +19,7 @@ struct Options {
   std::string model;
   std::string policy;
   std::string backend = "cpu";
+  std::string isa;
   std::string input = "f32";
   std::string categories;
   std::string names;
@@ -35,7 +37,7 @@ int build(const Options& options) {
   RuntimeOptions runtime;
   runtime.policy = policy_option(options.policy);
   runtime.u8_input = options.input == "u8";
-  const auto backend = make_backend(options.backend, 1);
+  const auto backend = make_backend(options.backend, {.threads = 1, .isa = parse_isa(options.isa)});
   const PlannedHamer hamer = plan_hamer(options.model, *backend, runtime);
   const PlanFilter filter{words_of(options.categories), words_of(options.names)};
   LoadStatistics statistics = build_plan(hamer.planned(), *backend, cache, filter, progress_observer());
@@ -60,6 +62,7 @@ std::function<int()> declare_plan_build(Command& command) {
   command.choice("--backend", options->backend, {"cpu", "reference"},
                  "For which the weights are prepared; the reference computes with them as they are");
   command.choice("--input", options->input, {"f32", "u8"}, "As in sinew hands");
+  declare_isa(command, options->isa);
   command.option("--categories", options->categories, "Only these, a list");
   command.option("--names", options->names, "Only these tensors, a list");
   command.flag("--force", options->force, "Prepare all weights again, whatever the cache holds");

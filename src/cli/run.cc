@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "cli/cache_options.h"
 #include "cli/command.h"
+#include "cli/machine_options.h"
 #include "cli/run_tflite.h"
 #include "cli/support.h"
 #include "io/checkpoint.h"
@@ -28,7 +29,7 @@ struct Options {
   std::string input = "f32";
   std::string only;
   bool trace = false;
-  int threads = 0;
+  MachineWords machine;
   CacheWords cache;
 };
 
@@ -93,21 +94,20 @@ int run_network(const Options& options, Policy policy) {
     throw fail(ErrorCode::kUnsupported,
                "{}: --trace, --program plain and --input u8 are HaMeR's, not TFLite's", options.model);
   }
-  run_tflite(
-      {options.model, options.in, options.out, options.backend, policy, options.only, options.threads});
+  run_tflite({options.model, options.in, options.out, options.backend, policy, options.only,
+              machine_options(options.machine)});
   return 0;
 }
 
 int run(const Options& options) {
   // This verb is for comparing: f32 unless told otherwise, on any machine.
   const Policy policy =
-      policy_option(options.policy)
-          .value_or(options.backend == "cpu" ? Policy::kF32 : default_policy(options.backend));
+      policy_option(options.policy).value_or(options.backend == "cpu" ? Policy::kF32 : Policy::kF64);
   if (is_tflite_file(options.model)) return run_network(options, policy);
   RuntimeOptions runtime_options;
   runtime_options.backend = options.backend;
   runtime_options.policy = policy;
-  runtime_options.threads = options.threads;
+  runtime_options.machine = machine_options(options.machine);
   runtime_options.form = options.program == "plain" ? hamer::Form::kPlain : hamer::Form::kFused;
   runtime_options.u8_input = options.input == "u8";
   runtime_options.trace = options.trace;
@@ -145,7 +145,7 @@ std::function<int()> declare_run(Command& command) {
                  "The exact reformulations, or op by op as the original");
   command.choice("--input", options->input, {"f32", "u8"},
                  "Normalised pixels, or bytes with the normalisation folded in");
-  command.option("--threads", options->threads, "Threads; 0: all CPUs");
+  declare_machine(command, options->machine);
   declare_cache(command, options->cache);
   return [options] { return run(*options); };
 }

@@ -73,7 +73,7 @@ bool is_tflite_file(const std::string& path) {
 void run_tflite(const TfliteRun& run) {
   const auto input = open_checkpoint(run.in);
   const auto file = open_tflite(run.model);
-  const std::unique_ptr<Backend> backend = make_backend(run.backend, run.threads);
+  const std::unique_ptr<Backend> backend = make_backend(run.backend, run.machine);
   const std::unique_ptr<Session> session = compile_tflite(file, *backend, run.policy);
   const std::vector<int>& ends = file->inputs();
   for (std::size_t i = 0; i < ends.size(); ++i) {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "backend/machine.h"
 #include "plan/policy.h"
 
 namespace sinew::cli {
@@ -14,7 +15,7 @@ struct TfliteRun {
   std::string backend;
   Policy policy = Policy::kF32;
   std::string only;  // a glob; empty: every output
-  int threads = 0;
+  MachineOptions machine;
 };
 
 /// True for a regular file that begins as TFLite files do.

@@ -13,26 +13,30 @@
 
 namespace sinew {
 
-std::unique_ptr<Backend> make_backend(const std::string& name, int threads) {
-  if (threads == 0) threads = available_cpus();
-  if (name == "cpu") return make_cpu_backend(threads);
-  if (name == "reference") return make_reference_backend(threads);
+std::unique_ptr<Backend> make_backend(const std::string& name, const MachineOptions& machine) {
+  if (name == "cpu") return make_cpu_backend(machine);
+  if (name == "reference") {
+    if (machine.isa)
+      throw fail(ErrorCode::kUnsupported, "backend reference has no instruction sets to choose");
+    return make_reference_backend(machine.threads == 0 ? available_cpus() : machine.threads);
+  }
   throw fail(ErrorCode::kUsage, "no backend is called {}; there are cpu and reference", name);
 }
 
-Policy default_policy(const std::string& backend) {
-  if (backend == "reference") return Policy::kF64;
-  return cpu_prefers_bf16() ? Policy::kBF16 : Policy::kF32;
+Policy default_policy(const Backend& backend) {
+  const DType operand = backend.preferred_operand();
+  if (operand == DType::kF64) return Policy::kF64;
+  return operand == DType::kBF16 ? Policy::kBF16 : Policy::kF32;
 }
 
 HamerRuntime open_hamer(const std::string& path, const RuntimeOptions& options) {
-  return open_hamer(path, *make_backend(options.backend, options.threads), options);
+  return open_hamer(path, *make_backend(options.backend, options.machine), options);
 }
 
 PlannedHamer plan_hamer(const std::string& path, const Backend& backend, const RuntimeOptions& options) {
   PlannedHamer out;
   out.model = hamer::load_model(path);
-  out.build.policy = options.policy.value_or(default_policy(std::string(backend.name())));
+  out.build.policy = options.policy.value_or(default_policy(backend));
   out.build.form = options.form;
   out.build.u8_input = options.u8_input;
   out.build.trace = options.trace;

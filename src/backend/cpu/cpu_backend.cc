@@ -46,9 +46,12 @@ void refuse_double(const Program& program) {
 
 class CpuSession final : public Session, private Compiler {
  public:
-  CpuSession(Program compiled, WeightSource& weights, std::shared_ptr<ThreadPool> pool,
-             const VectorKernels& vectors)
-      : Session(std::move(compiled)), pool_(std::move(pool)), vectors_(vectors), weights_(&weights) {
+  CpuSession(Program compiled, WeightSource& weights, std::shared_ptr<ThreadPool> pool, Isa isa)
+      : Session(std::move(compiled)),
+        pool_(std::move(pool)),
+        isa_(isa),
+        vectors_(vector_kernels(isa)),
+        weights_(&weights) {
     for (const auto& op : Session::program().ops()) kernels_.push_back(forms().find(*op, "cpu")(*op, *this));
     hand_out_scratch();
     weights_ = nullptr;
@@ -63,6 +66,7 @@ class CpuSession final : public Session, private Compiler {
   const Program& program() const override { return Session::program(); }
   const VectorKernels& vectors() const override { return vectors_; }
   int threads() const override { return pool_->size(); }
+  Isa isa() const override { return isa_; }
 
   std::byte* data(ValueId id) override {
     const Value& value = program().value(id);
@@ -100,6 +104,7 @@ class CpuSession final : public Session, private Compiler {
   using Key = std::tuple<std::int32_t, std::string, std::string>;  // value, dtype and layout of the form
 
   std::shared_ptr<ThreadPool> pool_;
+  Isa isa_;
   const VectorKernels& vectors_;
   WeightSource* weights_;
   std::map<Key, ResidentBytes> resident_;
@@ -112,27 +117,30 @@ class CpuSession final : public Session, private Compiler {
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(int threads)
-      : pool_(std::make_shared<ThreadPool>(threads)), vectors_(vector_kernels(best_isa())) {}
+  CpuBackend(const MachineOptions& options, Isa isa)
+      : pool_(std::make_shared<ThreadPool>(options.threads == 0 ? available_cpus() : options.threads,
+                                           options.pool)),
+        isa_(isa) {}
   std::string_view name() const override { return "cpu"; }
   std::string describe() const override {
-    return fmt::format("cpu: {}, {} thread{}, {}", to_string(best_isa()), pool_->size(),
-                       pool_->size() == 1 ? "" : "s", gemm_maker());
+    return fmt::format("cpu: {}, {} thread{}, {}", to_string(isa_), pool_->size(),
+                       pool_->size() == 1 ? "" : "s", gemm_maker(isa_));
   }
+  DType preferred_operand() const override { return cpu_prefers_bf16(isa_) ? DType::kBF16 : DType::kF32; }
   std::map<std::string, std::string> weight_identity() const override {
     return {{"backend", "cpu"},
-            {"isa", std::string(to_string(best_isa()))},
+            {"isa", std::string(to_string(isa_))},
             {"library", gemm_library()},
             {"layouts", std::string(kLayoutVersion)}};
   }
   std::unique_ptr<Session> compile(Program program, WeightSource& weights) override {
     refuse_double(program);
-    return std::make_unique<CpuSession>(std::move(program), weights, pool_, vectors_);
+    return std::make_unique<CpuSession>(std::move(program), weights, pool_, isa_);
   }
 
  private:
   std::shared_ptr<ThreadPool> pool_;  // sessions hold it too, and may outlive the backend
-  const VectorKernels& vectors_;
+  Isa isa_;
 };
 
 }  // namespace
@@ -145,12 +153,22 @@ const std::byte* Compiler::packed(ValueId weight, const GemmShape& shape) {
 
 }  // namespace cpu
 
-std::unique_ptr<Backend> make_cpu_backend(int threads) { return std::make_unique<cpu::CpuBackend>(threads); }
+std::unique_ptr<Backend> make_cpu_backend(const MachineOptions& options) {
+  const Isa isa = options.isa.value_or(best_isa());
+  if (isa > best_isa()) {
+    throw fail(ErrorCode::kUnsupported, "this processor has no {}; its best is {}", to_string(isa),
+               to_string(best_isa()));
+  }
+  cpu::limit_library(isa);
+  return std::make_unique<cpu::CpuBackend>(options, isa);
+}
 
-bool cpu_has_products(DType operand, WeightStorage storage) { return cpu::has_product(operand, storage); }
+bool cpu_has_products(DType operand, WeightStorage storage, Isa isa) {
+  return cpu::has_product(operand, storage, isa);
+}
 
-bool cpu_prefers_bf16() {
-  return bf16_doubles_products() && cpu::has_product(DType::kBF16, WeightStorage::kPlain);
+bool cpu_prefers_bf16(Isa isa) {
+  return bf16_doubles_products(isa) && cpu::has_product(DType::kBF16, WeightStorage::kPlain, isa);
 }
 
 }  // namespace sinew

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "base/cpu.h"
 #include "base/thread_pool.h"
 #include "program/weight_source.h"
 #include "tensor/tensor.h"
@@ -25,6 +26,7 @@ struct GemmShape {
   bool bias = false;
   bool gelu = false;  // the exact form
   bool residual = false;
+  Isa isa = best_isa();  // the highest instruction set to be used
 };
 
 /// What a weight [N,K] becomes for products of this shape. Throws Error (kUnsupported) when this processor
@@ -72,11 +74,14 @@ class Gemm {
 /// Throws as packed_form() does.
 std::unique_ptr<Gemm> make_gemm(const GemmShape& shape, const GemmOperands& operands, int threads);
 
-/// Who makes f32 products here, for people: "own products", or gemm_library().
-std::string gemm_maker();
+/// Who makes f32 products up to an instruction set, for people: "own products", or gemm_library().
+std::string gemm_maker(Isa isa);
 /// Everything outside this program that decides packed bytes: "oneDNN 2.6.3".
 std::string gemm_library();
 /// True when a product of these operands can be made at all.
-bool has_product(DType operand, WeightStorage storage);
+bool has_product(DType operand, WeightStorage storage, Isa isa = best_isa());
+/// Holds every library to an instruction set, for the rest of the process; needed where own products do not
+/// reach. Throws Error (kUnsupported) when the library has run already and cannot be held to it any more.
+void limit_library(Isa isa);
 
 }  // namespace sinew::cpu

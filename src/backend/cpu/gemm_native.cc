@@ -230,8 +230,10 @@ class NativeGemm final : public Gemm {
 const GemmKernels* gemm_kernels(Isa limit) {
 #if defined(__x86_64__)
   switch (std::min(limit, best_isa())) {
+    case Isa::kAmx:
     case Isa::kAvx512Bf16:
       return &kGemmAvx512Bf16;
+    case Isa::kAvx512Vnni:
     case Isa::kAvx512:
       return &kGemmAvx512;
     case Isa::kAvx2:
@@ -245,11 +247,12 @@ const GemmKernels* gemm_kernels(Isa limit) {
   return nullptr;
 }
 
-Isa native_isa() {
+Isa native_isa(Isa limit) {
+  const Isa isa = std::min(limit, best_isa());
 #if defined(__x86_64__)
-  if (__builtin_cpu_is("intel")) return std::min(best_isa(), Isa::kAvx512);
+  if (__builtin_cpu_is("intel")) return std::min(isa, Isa::kAvx512);
 #endif
-  return best_isa();
+  return isa;
 }
 
 bool native_serves(const GemmShape& shape, Isa limit) {

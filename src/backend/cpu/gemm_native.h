@@ -9,10 +9,11 @@
 
 namespace sinew::cpu {
 
-/// The instruction set that is the fastest for products here: best_isa(), but no bf16 dot products on Intel,
-/// where one takes as long as four f32 multiply-adds of as many lanes (a Xeon of family 6, model 207: 77
-/// against 154 GFLOP/s a core). Weights are widened to f32 there. The packed bytes are the same.
-Isa native_isa();
+/// The instruction set up to `limit` that is the fastest for products here: the best, but no bf16 dot
+/// products on Intel, where one takes as long as four f32 multiply-adds of as many lanes (a Xeon of family 6,
+/// model 207: 77 against 154 GFLOP/s a core). Weights are widened to f32 there. The packed bytes are the
+/// same.
+Isa native_isa(Isa limit = best_isa());
 
 /// True when an own kernel of an instruction set up to `limit` makes this product.
 bool native_serves(const GemmShape& shape, Isa limit = native_isa());

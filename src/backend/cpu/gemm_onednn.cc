@@ -235,6 +235,16 @@ std::unique_ptr<Gemm> make_onednn_gemm(const GemmShape& shape, const GemmOperand
   }
 }
 
+void onednn_limit_to_baseline() {
+  // Asking what is in effect settles it, so it is asked only when the limit is settled already.
+  if (dnnl_set_max_cpu_isa(dnnl_cpu_isa_sse41) != dnnl_success &&
+      dnnl_get_effective_cpu_isa() != dnnl_cpu_isa_sse41) {
+    throw fail(ErrorCode::kUnsupported,
+               "{} has chosen its instruction set already and cannot be held to the baseline any more",
+               onednn_version());
+  }
+}
+
 std::string onednn_version() {
   const dnnl_version_t* version = dnnl_version();
   return fmt::format("oneDNN {}.{}.{}", version->major, version->minor, version->patch);

@@ -28,6 +28,8 @@ class Compiler {
   virtual const Program& program() const = 0;
   virtual const VectorKernels& vectors() const = 0;
   virtual int threads() const = 0;
+  /// The highest instruction set to be used.
+  virtual Isa isa() const = 0;
   /// Start of a value: its place in the arena, or the resident copy of a small weight (bias, norm, constant).
   virtual std::byte* data(ValueId id) = 0;
   /// The weight in this form, read-only, on a 64-byte boundary, as long as the session lives; one copy for

@@ -31,6 +31,7 @@ std::unique_ptr<Kernel> make_linear(const Op& base, Compiler& compiler) {
   shape.bias = static_cast<bool>(op.bias);
   shape.gelu = op.activation == Activation::kGelu;
   shape.residual = static_cast<bool>(op.residual);
+  shape.isa = compiler.isa();
   GemmOperands operands;
   operands.x = compiler.data(op.x);
   operands.weight = compiler.packed(op.weight, shape);

@@ -88,6 +88,7 @@ class PatchConvolutionKernel final : public Kernel {
     shape.k = columns_.shape()[1];
     shape.n = compiler.value(op.weight).shape[0];
     shape.bias = true;
+    shape.isa = compiler.isa();
     GemmOperands operands;
     operands.x = columns_.data();
     operands.bias = compiler.as<float>(op.bias);

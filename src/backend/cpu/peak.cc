@@ -105,8 +105,7 @@ std::vector<PeakLoop> peak_loops() {
   }
   if (best_isa() >= Isa::kAvx512) loops.push_back({"f32", "vfmadd zmm", kZmm, f32_zmm});
   if (best_isa() >= Isa::kAvx512Bf16) loops.push_back({"bf16", "vdpbf16ps zmm", 2 * kZmm, bf16_zmm});
-  if (best_isa() >= Isa::kAvx512 && __builtin_cpu_supports("avx512vnni"))
-    loops.push_back({"u8s8", "vpdpbusd zmm", 4 * kZmm, u8s8_zmm});
+  if (best_isa() >= Isa::kAvx512Vnni) loops.push_back({"u8s8", "vpdpbusd zmm", 4 * kZmm, u8s8_zmm});
 #endif
   return loops;
 }

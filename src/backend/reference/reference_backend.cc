@@ -82,6 +82,7 @@ class ReferenceBackend final : public Backend {
  public:
   explicit ReferenceBackend(int threads) : pool_(std::make_shared<ThreadPool>(threads)) {}
   std::string_view name() const override { return "reference"; }
+  DType preferred_operand() const override { return DType::kF64; }
   std::string describe() const override {
     return fmt::format("reference: double precision, {} threads", pool_->size());
   }
