@@ -5,7 +5,6 @@
 // fastest run and loop, for machines with other work. Own kernels of each instruction set beside oneDNN's.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
-#include <immintrin.h>
 
 #include <algorithm>
 #include <cstring>
@@ -13,10 +12,12 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/cpu/gemm_native.h"
 #include "backend/cpu/gemm_onednn.h"
+#include "backend/cpu/peak.h"
 
 namespace sinew::cpu {
 namespace {
@@ -33,42 +34,21 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// ---- peaks: as many sums as keep both multipliers busy, none of which waits for another ----
+// ---- peaks ----
 
-constexpr int kPeakRounds = 20000;
-
-#define SINEW_PEAK(name, isa, type, sums_count, start, step)     \
-  __attribute__((target(isa))) void name() {                     \
-    type sums[sums_count];                                       \
-    _Pragma("GCC unroll 32") for (auto& sum : sums) sum = start; \
-    for (int round = 0; round < kPeakRounds; ++round) {          \
-      _Pragma("GCC unroll 32") for (auto& sum : sums) {          \
-        sum = step;                                              \
-        asm volatile("" : "+v"(sum));                            \
-      }                                                          \
-    }                                                            \
+/// The widest loop of an operand up to an instruction set.
+PeakLoop peak_for(std::string_view operand, Isa isa) {
+  PeakLoop widest{};
+  for (const PeakLoop& loop : peak_loops(isa)) {
+    if (loop.operand == operand) widest = loop;
   }
-SINEW_PEAK(peak_f32, "avx512f", __m512, 24, _mm512_set1_ps(0.5F),
-           _mm512_fmadd_ps(sum, _mm512_set1_ps(0.5F), sum))
-SINEW_PEAK(peak_dot, "avx512f,avx512bf16", __m512, 24, _mm512_set1_ps(0.5F),
-           _mm512_dpbf16_ps(sum, (__m512bh)_mm512_set1_epi32(0x3f003f00),
-                            (__m512bh)_mm512_set1_epi32(0x3f003f00)))
-SINEW_PEAK(peak_avx2, "avx2,fma", __m256, 12, _mm256_set1_ps(0.5F),
-           _mm256_fmadd_ps(sum, _mm256_set1_ps(0.5F), sum))
-
-struct Peak {
-  void (*run)();
-  double flops;
-};
-Peak peak_for(Isa isa, bool dot) {
-  if (isa == Isa::kAvx2) return {peak_avx2, 2.0 * 8 * 12 * kPeakRounds};
-  if (dot) return {peak_dot, 2.0 * 32 * 24 * kPeakRounds};
-  return {peak_f32, 2.0 * 16 * 24 * kPeakRounds};
+  return widest;
 }
-double peak_flops(const Peak& peak, ThreadPool& pool) {
+double peak_flops(const PeakLoop& loop, ThreadPool& pool) {
+  constexpr std::int64_t kRounds = 20000;
   const double start = seconds(pool.size());
-  pool.parallel_for(pool.size(), [&](int, int) { peak.run(); });
-  return peak.flops * pool.size() / (seconds(pool.size()) - start);
+  pool.parallel_for(pool.size(), [&](int, int) { loop.run(kRounds); });
+  return loop.flops_per_round * kRounds * pool.size() / (seconds(pool.size()) - start);
 }
 
 // ---- products ----
@@ -136,8 +116,8 @@ void run(benchmark::State& state, const Subject& subject, const GemmShape& shape
   ThreadPool pool(threads);
   Layers layers(subject, shape, threads);
   // oneDNN, too, uses the dot product for bf16 wherever it has it.
-  const bool dot = subject.operand == DType::kBF16 && subject.isa == Isa::kAvx512Bf16;
-  const Peak peak = peak_for(subject.isa, dot);
+  const bool dot = subject.operand == DType::kBF16 && subject.isa >= Isa::kAvx512Bf16;
+  const PeakLoop peak = peak_for(dot ? "bf16" : "f32", subject.isa);
   std::vector<double> peaks, times;
   double last_peak = -1;
   while (state.KeepRunning()) {
@@ -168,6 +148,7 @@ void register_all() {
   constexpr auto kPlain = WeightStorage::kPlain;
   constexpr auto kBfp8 = WeightStorage::kBfp8;
   const Isa best = best_isa();
+  if (best < Isa::kAvx2) return;  // no peak to hold anything against
   const std::vector<Subject> subjects = {
       {"own_f32", Library::kOwn, best, DType::kF32, kPlain},
       {"own_bf16", Library::kOwn, best, DType::kBF16, kPlain},

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <string>
 
 #include "base/cpu.h"
@@ -14,9 +13,6 @@ namespace sinew::cli_test {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr std::array kAllIsas = {Isa::kBaseline,   Isa::kAvx2,       Isa::kAvx512,
-                                 Isa::kAvx512Vnni, Isa::kAvx512Bf16, Isa::kAmx};
 
 class CliMachine : public testing::Test {
  protected:
@@ -58,9 +54,9 @@ TEST_F(CliMachine, EveryInstructionSetOfThisProcessorRunsAndOthersAreRefused) {
     }
     const std::vector<float> got = numbers({"--isa", word});
     ASSERT_EQ(got.size(), expected.size()) << word;
+    // The bar of f32 in docs/NUMERICS.md.
     for (std::size_t i = 0; i < got.size(); ++i)
-      EXPECT_NEAR(got[i], expected[i], 1e-4F)
-          << word << ", number " << i;  // the bar of docs/NUMERICS.md, five times
+      EXPECT_NEAR(got[i], expected[i], 2e-5F) << word << ", number " << i;
   }
 }
 

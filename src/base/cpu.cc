@@ -7,7 +7,6 @@
 #endif
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 
 namespace sinew {
@@ -25,9 +24,7 @@ bool has_amx() {
 }
 #endif
 
-}  // namespace
-
-Isa best_isa() {
+Isa find_best_isa() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
@@ -41,6 +38,14 @@ Isa best_isa() {
 #else
   return Isa::kBaseline;
 #endif
+}
+
+}  // namespace
+
+Isa best_isa() {
+  // Once: a virtual machine leaves its guest for every cpuid, and callers ask for each picture and tensor.
+  static const Isa best = find_best_isa();
+  return best;
 }
 
 bool bf16_doubles_products(Isa limit) {

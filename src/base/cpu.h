@@ -1,6 +1,7 @@
 // What the processor can do.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,9 @@ namespace sinew {
 
 /// Instruction sets that kernels are written for; each includes the ones before it.
 enum class Isa { kBaseline, kAvx2, kAvx512, kAvx512Vnni, kAvx512Bf16, kAmx };
+/// All of them, ascending.
+inline constexpr std::array kAllIsas = {Isa::kBaseline,   Isa::kAvx2,       Isa::kAvx512,
+                                        Isa::kAvx512Vnni, Isa::kAvx512Bf16, Isa::kAmx};
 
 /// The best Isa of this processor and operating system (avx2 with FMA and F16C; avx512 with F, BW, DQ, VL;
 /// amx with tiles of bf16 and int8).

@@ -14,10 +14,7 @@ TEST(Cpu, Bf16IsPreferredOnlyWhereItExists) {
 }
 
 TEST(Cpu, NamesOfInstructionSetsAreReadBack) {
-  for (int i = 0; i <= static_cast<int>(Isa::kAmx); ++i) {
-    const auto isa = static_cast<Isa>(i);
-    EXPECT_EQ(parse_isa(to_string(isa)), isa);
-  }
+  for (const Isa isa : kAllIsas) EXPECT_EQ(parse_isa(to_string(isa)), isa);
   EXPECT_EQ(parse_isa("avx"), std::nullopt);
   EXPECT_EQ(parse_isa(""), std::nullopt);
 }

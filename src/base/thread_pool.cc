@@ -1,8 +1,11 @@
 #include "base/thread_pool.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <span>
 
 #include "base/error.h"
@@ -20,13 +23,17 @@ void relax() {
 #endif
 }
 
-/// The calling thread runs on these CPUs only. The system refuses only CPUs that have gone since they were
-/// listed; the thread then stays where it may run.
-void keep_on(std::span<const int> cpus) {
+/// The thread (0: the calling one) runs on these CPUs only. False: the system refuses.
+bool keep_on(int thread, std::span<const int> cpus) {
   cpu_set_t set;
   CPU_ZERO(&set);
   for (const int cpu : cpus) CPU_SET(cpu, &set);
-  sched_setaffinity(0, sizeof(set), &set);
+  return sched_setaffinity(thread, sizeof(set), &set) == 0;
+}
+
+void pin(int cpu) {
+  if (!keep_on(0, {&cpu, 1}))
+    throw fail(ErrorCode::kUnsupported, "pinning a thread to CPU {}: {}", cpu, std::strerror(errno));
 }
 
 }  // namespace
@@ -45,28 +52,38 @@ std::vector<int> allowed_cpus() {
 
 int available_cpus() { return std::max(1, static_cast<int>(allowed_cpus().size())); }
 
-ThreadPool::ThreadPool(int threads, const PoolOptions& options) : options_(options) {
+ThreadPool::ThreadPool(int threads, const PoolOptions& options) : hot_(options.hot) {
   if (threads < 1 || threads > 1024) {
     throw fail(ErrorCode::kUsage, "{} threads asked for; 1 to 1024 are possible", threads);
   }
-  if (options_.pin) {
+  if (options.pin) {
     unpinned_ = allowed_cpus();
+    maker_ = ::gettid();
     if (static_cast<std::size_t>(threads) > unpinned_.size()) {
       throw fail(ErrorCode::kUsage, "{} threads cannot each have a CPU of their own: there are {}", threads,
                  unpinned_.size());
     }
-    keep_on({unpinned_.data(), 1});
   }
   workers_.reserve(static_cast<std::size_t>(threads) - 1);
-  for (int worker = 1; worker < threads; ++worker) workers_.emplace_back([this, worker] { work(worker); });
+  try {
+    for (int worker = threads - 1; worker >= 0; --worker) {
+      if (options.pin) pin(unpinned_[static_cast<std::size_t>(worker)]);  // a new thread inherits it
+      if (worker > 0) workers_.emplace_back([this, worker] { work(worker); });
+    }
+  } catch (...) {
+    end();
+    throw;
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { end(); }
+
+void ThreadPool::end() noexcept {
   stop_.store(true);
   epoch_.fetch_add(1);
   epoch_.notify_all();
   for (std::thread& worker : workers_) worker.join();
-  if (!unpinned_.empty()) keep_on(unpinned_);
+  if (!unpinned_.empty()) keep_on(maker_, unpinned_);  // refused only when that thread or its CPUs are gone
 }
 
 void ThreadPool::run(int tasks, void* body, Call call) {
@@ -98,11 +115,10 @@ void ThreadPool::take_tasks(int worker) {
 }
 
 void ThreadPool::work(int worker) {
-  if (options_.pin) keep_on({&unpinned_[static_cast<std::size_t>(worker)], 1});
   std::uint32_t seen = epoch_.load();
   while (!stop_.load(std::memory_order_relaxed)) {
     int spins = 0;
-    while (epoch_.load(std::memory_order_acquire) == seen && (options_.hot || ++spins < kSpins)) relax();
+    while (epoch_.load(std::memory_order_acquire) == seen && (hot_ || ++spins < kSpins)) relax();
     if (spins >= kSpins) {
       parked_.fetch_add(1);
       epoch_.wait(seen);

@@ -11,7 +11,8 @@
 namespace sinew {
 
 struct PoolOptions {
-  /// Each thread, the one that makes the pool included, keeps to a CPU of its own as long as the pool lives.
+  /// Each thread keeps to a CPU of its own as long as the pool lives, the one that makes the pool included,
+  /// which is the one that should use it.
   bool pin = false;
   /// Workers never park: the lowest latency after a pause, at the price of their CPUs.
   bool hot = false;
@@ -26,11 +27,14 @@ struct PoolOptions {
 class ThreadPool {
  public:
   /// `threads` >= 1 counts the caller. Throws Error (kUsage): outside 1..1024; more threads to pin than CPUs.
+  /// kUnsupported: the system refuses to pin one.
   explicit ThreadPool(int threads, const PoolOptions& options = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
+  /// Workers that have found no work for a while and sleep. Never any of a hot pool.
+  int parked() const { return parked_.load(); }
   int size() const { return static_cast<int>(workers_.size()) + 1; }
 
   /// Calls fn(task, worker) once for each task in [0, tasks), worker in [0, size()). `fn` must not throw. No
@@ -46,10 +50,12 @@ class ThreadPool {
   using Call = void (*)(void*, int, int);
   void run(int tasks, void* body, Call call);
   void work(int worker);
+  void end() noexcept;
   void take_tasks(int worker);
 
-  PoolOptions options_;
+  bool hot_;
   std::vector<int> unpinned_;  // CPUs of the thread that made the pool, before it was pinned
+  int maker_ = 0;              // that thread
 
   // The job, published by open_ = true (release) and read by workers that have entered.
   void* body_ = nullptr;

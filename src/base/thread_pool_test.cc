@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -54,14 +55,26 @@ TEST(ThreadPool, PinnedThreadsStayOnCpusOfTheirOwn) {
   EXPECT_EQ(allowed_cpus(), before);
 }
 
-TEST(ThreadPool, HotWorkersTakeWorkAfterAPauseAndEnd) {
-  ThreadPool pool(2, {.hot = true});
+TEST(ThreadPool, HotWorkersNeverPark) {
+  ThreadPool hot(2, {.hot = true});
+  ThreadPool other(2);
   std::atomic<int> tasks{0};
-  for (int round = 0; round < 3; ++round) {
-    pool.parallel_for(100, [&](int, int) { ++tasks; });
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  for (int round = 1; round <= 3; ++round) {
+    other.parallel_for(100, [&](int, int) { ++tasks; });
+    hot.parallel_for(100, [&](int, int) { ++tasks; });
+    // The younger pool's worker ends by parking, however long that takes; the older one had as long.
+    while (other.parked() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(hot.parked(), 0);
+    EXPECT_EQ(tasks, 200 * round);
   }
-  EXPECT_EQ(tasks, 300);
+}
+
+TEST(ThreadPool, APinnedPoolMayEndOnAnotherThread) {
+  const std::vector<int> before = allowed_cpus();
+  auto pool = std::make_unique<ThreadPool>(1, PoolOptions{.pin = true});
+  EXPECT_EQ(allowed_cpus(), std::vector<int>{before.at(0)});
+  std::thread([&] { pool.reset(); }).join();
+  EXPECT_EQ(allowed_cpus(), before);
 }
 
 // Jobs back to back, where a worker may still be on its way out of the last one, and jobs after a pause long

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "cli/bench.h"
+#include "cli/json_output.h"
 #include "io/text_table.h"
 #include "plan/cache.h"
 
@@ -178,7 +179,7 @@ int load(const Options& options) {
   if (options.starts < 1) throw fail(ErrorCode::kUsage, "--starts {}: expected at least 1", options.starts);
   const Json json = measure(options);
   if (options.json) {
-    fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
+    print_json(json);
   } else {
     print_text(json);
   }

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "cli/bench.h"
+#include "cli/json_output.h"
 #include "io/text_table.h"
 
 namespace sinew::cli {
@@ -84,7 +85,7 @@ int peak(const Options& options) {
   if (options.threads < 0) throw fail(ErrorCode::kUsage, "--threads {}: expected 0 or more", options.threads);
   const Json json = measure(options.threads == 0 ? available_cpus() : options.threads);
   if (options.json) {
-    fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
+    print_json(json);
   } else {
     print_text(json);
   }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "cli/bench.h"
 #include "cli/cache_options.h"
+#include "cli/json_output.h"
 #include "cli/support.h"
 #include "runtime/runtime.h"
 
@@ -60,7 +61,7 @@ int start(const Options& options) {
                                        {"rss_mb", static_cast<double>(resident_bytes()) / 1e6},
                                        {"peak_rss_at_start_mb", static_cast<double>(peak_at_start) / 1e6},
                                        {"load", nlohmann::ordered_json::parse(to_json(runtime.statistics))}};
-  fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  print_json(json);
   return 0;
 }
 

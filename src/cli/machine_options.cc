@@ -1,11 +1,17 @@
 #include "cli/machine_options.h"
 
+#include <string>
+#include <vector>
+
 #include "base/error.h"
 
 namespace sinew::cli {
 
 void declare_isa(Command& command, std::string& word) {
-  command.choice("--isa", word, {"baseline", "avx2", "avx512", "avx512-vnni", "avx512-bf16", "amx"},
+  std::vector<std::string> words;
+  words.reserve(kAllIsas.size());
+  for (const Isa isa : kAllIsas) words.emplace_back(to_string(isa));
+  command.choice("--isa", word, words,
                  "The highest instruction set of the networks' kernels; default: the processor's best");
 }
 

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "cli/command.h"
+#include "cli/json_output.h"
 #include "cli/machine_options.h"
 #include "cli/plan_build.h"
 #include "cli/plan_cache.h"
@@ -65,8 +66,8 @@ Json forms_json(const FormsByName& forms, const std::string& name) {
   return out;
 }
 
-std::string as_json(const std::vector<const PlanEntry*>& entries, const FormsByName& forms,
-                    const PlanSummary& summary, Policy policy, const std::string& backend) {
+Json as_json(const std::vector<const PlanEntry*>& entries, const FormsByName& forms,
+             const PlanSummary& summary, Policy policy, const std::string& backend) {
   Json tensors = Json::array();
   for (const PlanEntry* entry : entries) {
     Json shape = Json::array();
@@ -86,7 +87,7 @@ std::string as_json(const std::vector<const PlanEntry*>& entries, const FormsByN
   for (const auto& [dtype, share] : summary.by_dtype) json["by_dtype"][dtype] = share_json(share);
   for (const auto& [dtype, share] : device_shares(forms)) json["device_by_dtype"][dtype] = share_json(share);
   json["tensors"] = std::move(tensors);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json;
 }
 
 std::string sources_text(const PlanEntry& entry) {
@@ -147,7 +148,7 @@ int show(const Options& options) {
   const FormsByName forms = forms_by_name(forms_of(hamer.planned().program(), *backend), entries);
   const PlanSummary summary = summarise(entries);
   if (options.json) {
-    fmt::print("{}\n", as_json(entries, forms, summary, hamer.build.policy, options.backend));
+    print_json(as_json(entries, forms, summary, hamer.build.policy, options.backend));
   } else {
     fmt::print("{}", as_text(entries, forms, summary));
   }

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/progress.h"
+#include "cli/json_output.h"
 #include "cli/quantities.h"
 #include "io/printable.h"
 #include "io/text_table.h"
@@ -107,11 +108,6 @@ Json json_of(const std::vector<TierInfo>& tiers) {
   Json out = Json::array();
   for (const TierInfo& tier : tiers) out.push_back(json_of(tier));
   return out;
-}
-
-/// Paths and identities may hold anything.
-void print_json(const Json& json) {
-  fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 /// The cache, and of its plans those that were asked for.

@@ -126,7 +126,10 @@ class CpuBackend final : public Backend {
     return fmt::format("cpu: {}, {} thread{}, {}", to_string(isa_), pool_->size(),
                        pool_->size() == 1 ? "" : "s", gemm_maker(isa_));
   }
-  DType preferred_operand() const override { return cpu_prefers_bf16(isa_) ? DType::kBF16 : DType::kF32; }
+  DType preferred_operand() const override {
+    const bool bf16 = bf16_doubles_products(isa_) && has_product(DType::kBF16, WeightStorage::kPlain, isa_);
+    return bf16 ? DType::kBF16 : DType::kF32;
+  }
   std::map<std::string, std::string> weight_identity() const override {
     return {{"backend", "cpu"},
             {"isa", std::string(to_string(isa_))},
@@ -163,12 +166,6 @@ std::unique_ptr<Backend> make_cpu_backend(const MachineOptions& options) {
   return std::make_unique<cpu::CpuBackend>(options, isa);
 }
 
-bool cpu_has_products(DType operand, WeightStorage storage, Isa isa) {
-  return cpu::has_product(operand, storage, isa);
-}
-
-bool cpu_prefers_bf16(Isa isa) {
-  return bf16_doubles_products(isa) && cpu::has_product(DType::kBF16, WeightStorage::kPlain, isa);
-}
+bool cpu_has_products(DType operand, WeightStorage storage) { return cpu::has_product(operand, storage); }
 
 }  // namespace sinew

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/cpu/gemm_kernels.h"
 #include "base/error.h"
 #include "tensor/block_float.h"
 
@@ -442,6 +443,19 @@ TEST(GemmNative, ServesWhatItHasKernelsFor) {
   GemmShape half = f32;
   half.operand = DType::kF16;
   EXPECT_FALSE(native_serves(half));
+}
+
+TEST(Gemm, UsesNoInstructionSetAboveItsLimit) {
+  if (best_isa() < Isa::kAvx2) GTEST_SKIP() << "this processor has no AVX2";
+  for (const Isa isa : kAllIsas) {
+    if (isa < Isa::kAvx2 || isa > best_isa()) continue;
+    const GemmShape shape{.m = 16, .n = 64, .k = 64, .isa = isa};
+    const std::string name = make_gemm(shape, {}, 1)->implementation();
+    EXPECT_EQ(name, "sinew " + std::string(to_string(gemm_kernels(native_isa(isa))->isa)) + " f32");
+    EXPECT_LE(gemm_kernels(native_isa(isa))->isa, isa);
+  }
+  EXPECT_EQ(make_gemm({.m = 16, .n = 64, .k = 64, .isa = Isa::kAvx2}, {}, 1)->implementation(),
+            "sinew avx2 f32");
 }
 
 }  // namespace

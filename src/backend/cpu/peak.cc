@@ -96,17 +96,17 @@ Read reader() {
 
 }  // namespace
 
-std::vector<PeakLoop> peak_loops() {
+std::vector<PeakLoop> peak_loops(Isa limit) {
   std::vector<PeakLoop> loops;
 #if defined(__x86_64__)
-  if (best_isa() >= Isa::kAvx2) {
-    loops.push_back({"f32", "vfmadd ymm", kYmm, f32_ymm});
-    loops.push_back({"s16", "vpmaddwd + vpaddd ymm", 2 * kYmm, s16_ymm});
-  }
-  if (best_isa() >= Isa::kAvx512) loops.push_back({"f32", "vfmadd zmm", kZmm, f32_zmm});
-  if (best_isa() >= Isa::kAvx512Bf16) loops.push_back({"bf16", "vdpbf16ps zmm", 2 * kZmm, bf16_zmm});
-  if (best_isa() >= Isa::kAvx512Vnni) loops.push_back({"u8s8", "vpdpbusd zmm", 4 * kZmm, u8s8_zmm});
+  loops = {{"f32", "vfmadd ymm", Isa::kAvx2, kYmm, f32_ymm},
+           {"s16", "vpmaddwd + vpaddd ymm", Isa::kAvx2, 2 * kYmm, s16_ymm},
+           {"f32", "vfmadd zmm", Isa::kAvx512, kZmm, f32_zmm},
+           {"u8s8", "vpdpbusd zmm", Isa::kAvx512Vnni, 4 * kZmm, u8s8_zmm},
+           {"bf16", "vdpbf16ps zmm", Isa::kAvx512Bf16, 2 * kZmm, bf16_zmm}};
 #endif
+  const Isa isa = std::min(limit, best_isa());
+  std::erase_if(loops, [isa](const PeakLoop& loop) { return loop.isa > isa; });
   return loops;
 }
 

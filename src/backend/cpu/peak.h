@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cpu.h"
 #include "base/thread_pool.h"
 
 namespace sinew::cpu {
@@ -14,13 +15,14 @@ namespace sinew::cpu {
 /// which waits for another (spec cpu_kernels 2.1).
 struct PeakLoop {
   std::string_view operand;      // "f32", "bf16", "u8s8", "s16"
-  std::string_view instruction;  // "vfmadd231ps zmm"
+  std::string_view instruction;  // "vfmadd zmm"
+  Isa isa;                       // that has it
   double flops_per_round;        // a multiply and an add count as two
   void (*run)(std::int64_t rounds);
 };
 
-/// Those that this processor can run, widest vectors last within an operand. AMX is not among them.
-std::vector<PeakLoop> peak_loops();
+/// Those of the instruction sets up to `limit` that this processor has, ascending. AMX is not among them.
+std::vector<PeakLoop> peak_loops(Isa limit = best_isa());
 
 /// GFLOP/s (GOP/s of integers) of a loop on all threads of the pool: the best of several measurements of
 /// about 20 ms, because other work on the machine can only slow a measurement down.
